@@ -18,11 +18,11 @@ func accessExample(root, name string) string {
 	return filepath.Join(root, "artifacts", "examples", "access", name)
 }
 
-func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "access-loaded") }
+func accessLoaded(hub *localhub.Instance) string { return filepath.Join(hub.Dir(), "access-loaded") }
 
 // startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it keeps what a user
 // has changed.
-func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
+func startProvider(ctx context.Context, hub *localhub.Instance, root string) error {
 	say("Starting cluster provider %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
 		return err
@@ -39,7 +39,7 @@ func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
 }
 
 // awaitAccess waits until the example's cluster can be used. After the first time it may have been deleted or changed by a user.
-func awaitAccess(ctx context.Context, hub *localhub.Hub) error {
+func awaitAccess(ctx context.Context, hub *localhub.Instance) error {
 	if _, err := os.Stat(accessLoaded(hub)); err == nil {
 		if kubectl(ctx, hub, "get", "-n", "teams", "cluster", "blue") != nil {
 			return nil

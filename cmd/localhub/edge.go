@@ -53,7 +53,7 @@ func edgeExample(root string, name ...string) string {
 
 // startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it keeps what a
 // user has changed.
-func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
+func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Config, root string) error {
 	say("Starting cluster %s with edge nodes", edgeName)
 	its := config.Cluster(edgeName)
 	its.HubAgents = len(edgeAgents)
@@ -84,7 +84,7 @@ func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, r
 }
 
 // installEdge installs the agents, by the commands that users type, each as the user with the necessary permissions.
-func installEdge(ctx context.Context, hub, cluster *localhub.Hub, root string) error {
+func installEdge(ctx context.Context, hub, cluster *localhub.Instance, root string) error {
 	say("Installing an agent of the whole cluster, and the agents of their teams as the users ann and ben")
 	if err := kubectl(ctx, cluster, "apply", "--server-side", "-f", edgeExample(root, "cluster")); err != nil {
 		return err
@@ -111,7 +111,7 @@ func installEdge(ctx context.Context, hub, cluster *localhub.Hub, root string) e
 }
 
 // awaitTeam waits until a cluster that has just started has the permissions of the team's user.
-func awaitTeam(ctx context.Context, cluster *localhub.Hub, agent edgeAgent) error {
+func awaitTeam(ctx context.Context, cluster *localhub.Instance, agent edgeAgent) error {
 	for _, right := range []string{"get pods", "create deployments", "create rolebindings"} {
 		args := append([]string{"auth", "can-i", "-n", agent.namespace, "--as", agent.user}, strings.Fields(right)...)
 		var last error
@@ -127,7 +127,7 @@ func awaitTeam(ctx context.Context, cluster *localhub.Hub, agent edgeAgent) erro
 }
 
 // startEdgeAgent starts an agent with the flags of its Deployment, which no kubelet runs.
-func startEdgeAgent(ctx context.Context, cluster *localhub.Hub, i int, agent edgeAgent) error {
+func startEdgeAgent(ctx context.Context, cluster *localhub.Instance, i int, agent edgeAgent) error {
 	out, err := cluster.Kubectl(ctx, "get", "deployment", "hub-agent", "-n", agent.namespace, "--ignore-not-found", "-o",
 		"jsonpath={.spec.template.spec.containers[0].args}").CombinedOutput()
 	if err != nil {
@@ -148,7 +148,7 @@ func startEdgeAgent(ctx context.Context, cluster *localhub.Hub, i int, agent edg
 }
 
 // deployEdge accepts the nodes on the hub, sets their properties, and deploys services to them.
-func deployEdge(ctx context.Context, hub *localhub.Hub, root string) error {
+func deployEdge(ctx context.Context, hub *localhub.Instance, root string) error {
 	if err := kubectl(ctx, hub, "apply", "--server-side", "-f", edgeExample(root)); err != nil {
 		return err
 	}

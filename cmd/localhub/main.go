@@ -96,7 +96,7 @@ func (m *more) addTo(flags *pflag.FlagSet) {
 }
 
 // start starts the optional parts, and those that the hub has already. It returns the commands that show them.
-func (m more) start(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (next string, err error) {
+func (m more) start(ctx context.Context, hub *localhub.Instance, config localhub.Config, root string) (next string, err error) {
 	if m.detached || hasDetached(config) {
 		if err := startDetached(ctx, hub, config); err != nil {
 			return "", err
@@ -154,7 +154,7 @@ func up(ctx context.Context, config localhub.Config, root string, examples more)
 }
 
 // reached describes how to connect to the hub and its plain clusters.
-func reached(hub *localhub.Hub) (string, error) {
+func reached(hub *localhub.Instance) (string, error) {
 	clusters, err := hub.Clusters()
 	if err != nil {
 		return "", err
@@ -184,7 +184,7 @@ func reached(hub *localhub.Hub) (string, error) {
 
 // loadFleet applies the example once, and later keeps what a user has changed. Placements are applied last. Their decisions stay, and a new cluster
 // has a taint until the hub has observed its status: otherwise the decisions would differ each time.
-func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
+func loadFleet(ctx context.Context, hub *localhub.Instance, root string) error {
 	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
 	if _, err := os.Stat(loaded); err == nil {
 		return nil
@@ -211,7 +211,7 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 }
 
 // awaitReachable waits until the hub has removed the taint for a missing status from all accepted clusters.
-func awaitReachable(ctx context.Context, hub *localhub.Hub) error {
+func awaitReachable(ctx context.Context, hub *localhub.Instance) error {
 	var out []byte
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		var err error
@@ -226,7 +226,7 @@ func awaitReachable(ctx context.Context, hub *localhub.Hub) error {
 }
 
 // kubectl runs kubectl as the hub's admin.
-func kubectl(ctx context.Context, hub *localhub.Hub, args ...string) error {
+func kubectl(ctx context.Context, hub *localhub.Instance, args ...string) error {
 	out, err := hub.Kubectl(ctx, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))

@@ -25,7 +25,7 @@ const managedName = "berlin-1"
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it keeps what a user
 // has changed.
-func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
+func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.Config) error {
 	say("Starting managed cluster %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
@@ -53,7 +53,7 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 }
 
 // startAgent starts the agent of the managed cluster, with the flags for works that join has set in the Deployment, which no kubelet runs.
-func startAgent(ctx context.Context, managed *localhub.Hub) error {
+func startAgent(ctx context.Context, managed *localhub.Instance) error {
 	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, deploy.WorksFlag, deploy.AgentIDFlag+deploy.AgentID(registration.AgentNamespace))
 }
 
@@ -65,7 +65,7 @@ type way struct {
 }
 
 // wayTo prepares the hub for clusters to join, and returns what a cluster needs for that.
-func wayTo(ctx context.Context, hub *localhub.Hub) (way, error) {
+func wayTo(ctx context.Context, hub *localhub.Instance) (way, error) {
 	var w way
 	printed, err := kubectlHub(ctx, hub, "init", "--wait", "--output=json")
 	if err != nil {
@@ -83,7 +83,7 @@ func (w way) flags() []string {
 }
 
 // kubectlHub runs the plugin as an admin, and returns its output.
-func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, error) {
+func kubectlHub(ctx context.Context, of *localhub.Instance, args ...string) ([]byte, error) {
 	var complaints bytes.Buffer
 	plugin := filepath.Join(filepath.Dir(of.Kubectl(ctx).Path), "kubectl-hub")
 	cmd := exec.CommandContext(ctx, plugin, append(args, "--kubeconfig", of.AdminKubeconfig(), "--cache-dir", filepath.Join(of.Dir(), "kubectl-cache"))...)
@@ -96,7 +96,7 @@ func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, 
 }
 
 // open returns the hub in the directory and the status of its processes. It returns nil if the directory does not exist, and does not create it.
-func open(config localhub.Config) (*localhub.Hub, []localhub.Status, error) {
+func open(config localhub.Config) (*localhub.Instance, []localhub.Status, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -27,7 +27,7 @@ var counted = []struct{ kind, one, more string }{
 }
 
 // numbers returns how many objects of each counted kind the hub has.
-func numbers(ctx context.Context, hub *localhub.Hub) (string, error) {
+func numbers(ctx context.Context, hub *localhub.Instance) (string, error) {
 	var kinds []string
 	for _, c := range counted {
 		kinds = append(kinds, c.kind)

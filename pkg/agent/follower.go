@@ -27,8 +27,8 @@ import (
 
 // The intervals of the checks for another identity, less a quarter at most: files cost nothing, and the Secret costs a request.
 const (
-	lookAtFolder = 5 * time.Second
-	lookAtSecret = 15 * time.Second
+	folderInterval = 5 * time.Second
+	secretInterval = 15 * time.Second
 )
 
 // follower applies works with an identity that another process gets. It cannot join: it waits for an identity, uses it as long as it is valid, and
@@ -52,13 +52,13 @@ var _ part = &follower{}
 func (p *process) newFollower(c *clusters) *follower {
 	f := &follower{drivers: p.Drivers, connect: hub.Bounded(p.Works.HubRequests), health: p.health, random: rand.Float64, works: work.New(p.works(), c.own)}
 	if dir := p.HubKubeconfigDir; dir != "" {
-		f.where, f.every = "the folder "+dir, lookAtFolder
+		f.where, f.every = "the folder "+dir, folderInterval
 		f.read = func(context.Context) (state.State, error) { return state.ReadFolder(dir) }
 		return f
 	}
 	store := &state.Store{Client: c.home.Client, Namespace: c.home.Namespace}
 	f.read, f.needs = store.Load, state.ReadRights
-	f.where, f.every = fmt.Sprintf("the secret %s/%s", c.home.Namespace, registration.HubKubeconfigSecret), lookAtSecret
+	f.where, f.every = fmt.Sprintf("the secret %s/%s", c.home.Namespace, registration.HubKubeconfigSecret), secretInterval
 	return f
 }
 
@@ -80,8 +80,8 @@ func (id *found) same(as *found) bool {
 	return id.sameHub(as) && bytes.Equal(id.Cert, as.Cert) && bytes.Equal(id.Key, as.Key)
 }
 
-// look returns the current identity, if it can be used.
-func (f *follower) look(ctx context.Context) (*found, error) {
+// load returns the current identity, if it can be used.
+func (f *follower) load(ctx context.Context) (*found, error) {
 	s, err := f.read(ctx)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (f *follower) run(ctx context.Context) error {
 func (f *follower) await(ctx context.Context, bad *refused) *found {
 	said := &repeat.Said{}
 	for {
-		id, err := f.look(ctx)
+		id, err := f.load(ctx)
 		switch {
 		case err != nil:
 		case bad == nil || !id.same(bad.found) || time.Now().After(bad.until):
@@ -183,7 +183,7 @@ func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-
 	following := task.Task{Name: "following the identity", Run: func(ctx context.Context, _ task.Session) error {
 		said := &repeat.Said{}
 		for repeat.Sleep(ctx, repeat.Jittered(f.every, f.random)) {
-			next, err := f.look(ctx)
+			next, err := f.load(ctx)
 			said.Result(ctx, "reading the identity", err)
 			switch {
 			case err != nil: // the previous identity is still valid

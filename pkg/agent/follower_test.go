@@ -264,12 +264,12 @@ func TestFollower_ReadsTheSecretWithTheRightThatItStates(t *testing.T) {
 		p := &process{Options: o, health: &health.Health{}}
 		f := p.newFollower(&clusters{own: w.Own(), home: w.Home()})
 		w.Grant(f.rights())
-		if _, err := f.look(t.Context()); err != nil {
+		if _, err := f.load(t.Context()); err != nil {
 			t.Error(err)
 		}
 		f.needs.Management.Namespace = nil
 		w.Grant(f.rights())
-		if _, err := f.look(t.Context()); err == nil {
+		if _, err := f.load(t.Context()); err == nil {
 			t.Error("it may do what it does not state")
 		}
 		o.HubKubeconfigDir = t.TempDir()

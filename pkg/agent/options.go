@@ -146,7 +146,7 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Addresses, "cluster-addresses", o.Addresses,
 		"Addresses of the managed cluster's API server in addition to --cluster-server-url, for users of the hub, as a list in JSON: "+
 			`[{"url": "https://…", "caBundle": "…"}, …]. A caBundle is PEM in base64; without one, the system's roots are trusted. At most `+
-			fmt.Sprint(registration.MostAddresses)+".")
+			fmt.Sprint(registration.MaxAddresses)+".")
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
 		"Annotations of the ManagedCluster, k=v,…; their names must begin with "+annotationPrefix+".")
 	fs.StringToStringVar(&o.ClusterLabels.Labels, "cluster-labels", o.ClusterLabels.Labels,
@@ -183,7 +183,7 @@ func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 
 // Validate returns all errors of the flags at once.
 func (o *Options) Validate() error {
-	errs := o.Spoke.Validate(o.keeps())
+	errs := o.Spoke.Validate(o.needsManagement())
 	if !o.Registration && !o.Works.Enabled {
 		errs = append(errs, errors.New("--registration=false needs --works: otherwise there is nothing to do"))
 	}
@@ -232,9 +232,9 @@ func (o *Options) Validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// keeps reports whether the process needs the management cluster: it stores its state there, reads the identity that is a part of the state, or
+// needsManagement reports whether the process needs the management cluster: it stores its state there, reads the identity that is a part of the state, or
 // authenticates and authorizes clients of metrics there.
-func (o *Options) keeps() bool {
+func (o *Options) needsManagement() bool {
 	return o.Registration || o.HubKubeconfigDir == "" || o.Metrics.Asks()
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
-// lookEvery is the interval between two checks of kubeconfigs, less a quarter at most. The files are small and local.
-const lookEvery = 10 * time.Second
+// checkInterval is the interval between two checks of kubeconfigs, less a quarter at most. The files are small and local.
+const checkInterval = 10 * time.Second
 
 // process runs the part of the agent that the flags select, with the current kubeconfigs. When the configuration of a cluster changes in one, the
 // part ends and is started again. It loses nothing by that: its state is not in the process.
@@ -87,10 +87,10 @@ func (p *process) until(ctx context.Context, part part, now *clusters) (next *cl
 func (p *process) next(ctx context.Context, now *clusters) *clusters {
 	said := &repeat.Said{}
 	for {
-		if now != nil && !repeat.Sleep(ctx, repeat.Jittered(lookEvery, rand.Float64)) {
+		if now != nil && !repeat.Sleep(ctx, repeat.Jittered(checkInterval, rand.Float64)) {
 			return nil
 		}
-		found, err := p.look(now)
+		found, err := p.reload(now)
 		said.Result(ctx, "reading kubeconfigs", err)
 		if found != nil {
 			return found
@@ -104,8 +104,8 @@ func (p *process) next(ctx context.Context, now *clusters) *clusters {
 	}
 }
 
-// look reads the kubeconfigs. It returns nil if they are unchanged. A kubeconfig that cannot be read or used counts as unchanged.
-func (p *process) look(before *clusters) (*clusters, error) {
+// reload reads the kubeconfigs. It returns nil if they are unchanged. A kubeconfig that cannot be read or used counts as unchanged.
+func (p *process) reload(before *clusters) (*clusters, error) {
 	var now sums
 	managed, err := p.Spoke.Managed()
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	}
 	now.managed = managed.Sum
 	var home files.Way
-	if p.keeps() {
+	if p.needsManagement() {
 		home, err = p.Spoke.Management()
 		if err != nil {
 			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
@@ -145,7 +145,7 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
-	if p.keeps() {
+	if p.needsManagement() {
 		next.home, err = spoke.NewManagement(home.Config, p.Spoke.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)

@@ -55,7 +55,7 @@ func (o *Options) process() *process {
 // Assemble returns the tasks that the sessions of a process run with the current kubeconfigs, and the handler of its health checks.
 func (o *Options) Assemble() ([]task.Task, http.Handler, error) {
 	p := o.process()
-	c, err := p.look(nil)
+	c, err := p.reload(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,7 +159,7 @@ func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts stat
 	tasks := []task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
-		status.New(status.Options{View: view, Cluster: j.Cluster, Version: command.Version(), Facts: facts, Anew: j.Anew, Refused: refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
+		status.New(status.Options{View: view, Cluster: j.Cluster, Version: command.Version(), Facts: facts, Recreate: j.Recreate, Refused: refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
 	}
 	if !j.Spoke.NamespaceScoped {
 		tasks = append(tasks, namespaces.New(j.Spoke, view))

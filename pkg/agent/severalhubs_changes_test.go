@@ -140,7 +140,7 @@ func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 	o.Spoke.Kubeconfig = f.path("managed")
 	o.Hubs.Files = []string{f.path("a"), f.path("b"), f.path("c")}
 	p := &process{Options: o, health: &health.Health{}}
-	now, err := p.look(nil)
+	now, err := p.reload(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 		{"c", "", false},
 	} {
 		f.secret(step.name, step.content)
-		next, err := p.look(now)
+		next, err := p.reload(now)
 		if restarts := next != nil; restarts != step.restarts || !restarts && step.content == "" && err == nil {
 			t.Errorf("%s: %.30q: it restarts: %t, %v", step.name, step.content, restarts, err)
 		}

@@ -236,7 +236,7 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 func TestHubs_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, func(t *testing.T, when string, n int) bool {
 		f := newFleet(t, "a", "b")
-		f.timeout = registration.LeastHubTimeoutSeconds * time.Second
+		f.timeout = registration.MinHubTimeoutSeconds * time.Second
 		stop := start(t, f.agent("a", "b"))
 		f.pass(time.Minute, "a")
 		stop()

@@ -96,13 +96,15 @@ func (u *unjoiner) reach(o *spoke.Options) error {
 		if !u.force {
 			return err
 		}
-		u.say("The managed cluster is not changed: %v.", err)
+		u.printf("The managed cluster is not changed: %v.", err)
 		u.own = nil
 	}
 	return nil
 }
 
-func (u *unjoiner) say(format string, args ...any) { _, _ = fmt.Fprintf(u.out, format+"\n", args...) }
+func (u *unjoiner) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(u.out, format+"\n", args...)
+}
 
 func (u *unjoiner) run(ctx context.Context) error {
 	s, err := u.store.Load(ctx)
@@ -110,7 +112,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 		return err
 	}
 	if s.ClusterName == "" {
-		u.say("This cluster is not registered with a hub: there is no secret %s/%s.", u.store.Namespace,
+		u.printf("This cluster is not registered with a hub: there is no secret %s/%s.", u.store.Namespace,
 			registration.HubKubeconfigSecret)
 		return nil
 	}
@@ -120,7 +122,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 		return fmt.Errorf("could not notify the hub that cluster %s leaves: %w (--force deletes the agent's secret nevertheless)",
 			s.ClusterName, err)
 	case err != nil:
-		u.say("The hub could not be notified: %v. An admin must set hubAcceptsClient of ManagedCluster %s to false.", err,
+		u.printf("The hub could not be notified: %v. An admin must set hubAcceptsClient of ManagedCluster %s to false.", err,
 			s.ClusterName)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the hub has had all the time; the rest is on this cluster
 			var cancel context.CancelFunc
@@ -129,25 +131,25 @@ func (u *unjoiner) run(ctx context.Context) error {
 		}
 	}
 	u.release(ctx, s)
-	u.say("Deleting secret %s/%s ...", u.store.Namespace, registration.HubKubeconfigSecret)
+	u.printf("Deleting secret %s/%s ...", u.store.Namespace, registration.HubKubeconfigSecret)
 	if err := u.store.Remove(ctx); err != nil {
 		return err
 	}
-	u.say("Cluster %s has left the hub.", s.ClusterName)
+	u.printf("Cluster %s has left the hub.", s.ClusterName)
 	return nil
 }
 
 // leave returns once the hub has revoked the cluster's rights.
 func (u *unjoiner) leave(ctx context.Context, s state.State) error {
 	if len(s.Kubeconfig) == 0 {
-		u.say("Cluster %s was never accepted: there is nothing to leave, an admin may delete its ManagedCluster.", s.ClusterName)
+		u.printf("Cluster %s was never accepted: there is nothing to leave, an admin may delete its ManagedCluster.", s.ClusterName)
 		return nil
 	}
 	h, err := u.hub(s)
 	if err != nil {
 		return err
 	}
-	u.say("Notifying the hub that cluster %s leaves ...", s.ClusterName)
+	u.printf("Notifying the hub that cluster %s leaves ...", s.ClusterName)
 	return u.untilGone(ctx, h, s.ClusterName)
 }
 
@@ -170,27 +172,27 @@ func (u *unjoiner) hub(s state.State) (*hub.Hub, error) {
 func (u *unjoiner) untilGone(ctx context.Context, h *hub.Hub, name string) error {
 	wait := repeat.Backoff{Shortest: time.Second, Longest: 10 * time.Second, Random: u.random}
 	said := ""
-	told := false
+	notified := false
 	for {
-		gone, asked, err := u.step(ctx, h, name, told)
+		gone, asked, err := u.step(ctx, h, name, notified)
 		if gone {
 			return nil
 		}
-		if asked && !told {
-			told = true
-			u.say("Waiting until the hub has revoked the cluster's rights ...")
+		if asked && !notified {
+			notified = true
+			u.printf("Waiting until the hub has revoked the cluster's rights ...")
 		}
 		if err != nil && err.Error() != said && ctx.Err() == nil {
 			said = err.Error()
-			u.say("Retrying: %v", err)
+			u.printf("Retrying: %v", err)
 		}
 		if !repeat.Sleep(ctx, wait.Next()) {
-			return u.gaveUp(ctx, told, said)
+			return u.gaveUp(ctx, notified, said)
 		}
 	}
 }
 
-func (u *unjoiner) gaveUp(ctx context.Context, told bool, said string) error {
+func (u *unjoiner) gaveUp(ctx context.Context, notified bool, said string) error {
 	err := context.Cause(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("not done within --timeout")
@@ -198,25 +200,25 @@ func (u *unjoiner) gaveUp(ctx context.Context, told bool, said string) error {
 	switch {
 	case said != "":
 		return fmt.Errorf("%w: %s", err, said)
-	case told:
+	case notified:
 		return fmt.Errorf("%w: the hub was notified, but has not revoked the cluster's rights yet", err)
 	}
 	return err
 }
 
 // step reads the cluster on the hub and denies it. gone reports that its rights are gone, and asked that the hub was notified.
-func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool) (gone, asked bool, err error) {
+func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, notified bool) (gone, asked bool, err error) {
 	clusters := h.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		u.say("The hub no longer has cluster %s.", name)
-		return true, told, nil
-	case rightsGone(err, told):
-		u.say("The hub no longer accepts the cluster's identity.")
-		return true, told, nil
+		u.printf("The hub no longer has cluster %s.", name)
+		return true, notified, nil
+	case rightsGone(err, notified):
+		u.printf("The hub no longer accepts the cluster's identity.")
+		return true, notified, nil
 	case err != nil:
-		return false, told, err
+		return false, notified, err
 	}
 	if cluster.Spec.HubAcceptsClient {
 		cluster = cluster.DeepCopy()
@@ -224,12 +226,12 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 		// A forbidden update does not mean that the rights are gone: the next read tells.
 		cluster, err = clusters.Update(ctx, cluster, metav1.UpdateOptions{})
 		if err != nil {
-			return false, told, err
+			return false, notified, err
 		}
 	}
 	accepted := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	if accepted == nil || accepted.Reason == registration.ReasonDenied {
-		u.say("The hub has revoked the cluster's rights.")
+		u.printf("The hub has revoked the cluster's rights.")
 		return true, true, nil
 	}
 	return false, true, nil
@@ -237,8 +239,8 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 
 // rightsGone reports whether an error means that the cluster has no rights on the hub. Once the hub was notified, an identity that no longer works
 // also means that: an IAM role is gone with the rights. Before, it may also mean that this process is not the agent for AWS.
-func rightsGone(err error, told bool) bool {
-	if told {
+func rightsGone(err error, notified bool) bool {
+	if notified {
 		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	}
 	refused := (*identity.RefusedError)(nil)
@@ -252,10 +254,10 @@ func (u *unjoiner) release(ctx context.Context, s state.State) {
 	}
 	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace, u.own.Home)
 	if err != nil {
-		u.say("Labels of namespaces that the hub has requested are not changed: %v.", err)
+		u.printf("Labels of namespaces that the hub has requested are not changed: %v.", err)
 		return
 	}
 	if err := n.Release(ctx); err != nil {
-		u.say("Namespaces may still have the label %s=true, although no hub requests them: %v.", n.Label, err)
+		u.printf("Namespaces may still have the label %s=true, although no hub requests them: %v.", n.Label, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // target reads what a question is about.
-func (h *Hub) target(ctx context.Context, what string) (t diagnosis.Target, err error) {
+func (h *HubView) target(ctx context.Context, what string) (t diagnosis.Target, err error) {
 	if strings.Contains(what, "=") {
 		return diagnosis.Target{Label: what}, nil
 	}
@@ -56,7 +56,7 @@ func (h *Hub) target(ctx context.Context, what string) (t diagnosis.Target, err 
 }
 
 // rules returns the rules that the user may list; with a namespace, also those of this namespace.
-func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
+func (h *HubView) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
 	roles, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRole, string, error) {
 		page, err := h.kube.RbacV1().ClusterRoles().List(ctx, options)
 		if err != nil {
@@ -64,7 +64,7 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 		}
 		return page.Items, page.Continue, nil
 	})
-	rules.ClusterRoles, err = look(roles, err, "list clusterroles")
+	rules.ClusterRoles, err = asRead(roles, err, "list clusterroles")
 	if err != nil {
 		return rules, err
 	}
@@ -75,7 +75,7 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 		}
 		return page.Items, page.Continue, nil
 	})
-	rules.ClusterRoleBindings, err = look(bindings, err, "list clusterrolebindings")
+	rules.ClusterRoleBindings, err = asRead(bindings, err, "list clusterrolebindings")
 	if err != nil || namespace == "" {
 		return rules, err
 	}
@@ -83,7 +83,7 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 	if err != nil {
 		local = &rbacv1.RoleList{}
 	}
-	rules.Roles, err = look(local.Items, err, "list roles in the namespace "+namespace)
+	rules.Roles, err = asRead(local.Items, err, "list roles in the namespace "+namespace)
 	if err != nil {
 		return rules, err
 	}
@@ -91,12 +91,12 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 	if err != nil {
 		bound = &rbacv1.RoleBindingList{}
 	}
-	rules.RoleBindings, err = look(bound.Items, err, "list rolebindings in the namespace "+namespace)
+	rules.RoleBindings, err = asRead(bound.Items, err, "list rolebindings in the namespace "+namespace)
 	return rules, err
 }
 
 // review checks all permissions that could be needed with the front. All users may check their own.
-func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
+func (h *HubView) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 	facts.Reviews = map[diagnosis.Permission]diagnosis.Read[diagnosis.Review]{}
 	self := false
 	if me, err := h.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}); err == nil {
@@ -113,7 +113,7 @@ func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 				if err == nil {
 					answer = diagnosis.Review{Allowed: status.Allowed, Reason: status.Reason}
 				}
-				facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, which show what another user may do")
+				facts.Reviews[p], err = asRead(answer, err, "create subjectaccessreviews, which show what another user may do")
 				if err != nil {
 					return fmt.Errorf("checking the rights of %s: %w", facts.User, err)
 				}
@@ -124,7 +124,7 @@ func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 }
 
 // reviewOf checks one permission: of the user itself, of any user, or of any user in a namespace, depending on which review the user may create.
-func (h *Hub) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p diagnosis.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
+func (h *HubView) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p diagnosis.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
 	attributes := &authorizationv1.ResourceAttributes{Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Namespace: p.Namespace, Name: p.Name}
 	if self {
 		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{

@@ -12,10 +12,10 @@ import (
 )
 
 // accessRequestFacts reads a request and the objects that it refers to.
-func (h *Hub) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessRequestFacts) error {
+func (h *HubView) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessRequestFacts) error {
 	api := h.clusters.OpenMCPV1alpha1()
 	request, err := api.AccessRequests(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	facts.Request, err = look(request, err, "get accessrequests in the namespace "+facts.Namespace)
+	facts.Request, err = asRead(request, err, "get accessrequests in the namespace "+facts.Namespace)
 	if err != nil {
 		return err
 	}
@@ -25,11 +25,11 @@ func (h *Hub) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessReq
 	switch by, is := request.Spec.RequestRef, request.Spec.ClusterRef; {
 	case is != nil:
 		cluster, err := api.Clusters(is.Namespace).Get(ctx, is.Name, metav1.GetOptions{})
-		facts.Cluster, err = look(cluster, err, "get clusters in the namespace "+is.Namespace)
+		facts.Cluster, err = asRead(cluster, err, "get clusters in the namespace "+is.Namespace)
 		return err
 	case by != nil:
 		request, err := api.ClusterRequests(by.Namespace).Get(ctx, by.Name, metav1.GetOptions{})
-		facts.ClusterRequest, err = look(request, err, "get clusterrequests in the namespace "+by.Namespace)
+		facts.ClusterRequest, err = asRead(request, err, "get clusterrequests in the namespace "+by.Namespace)
 		return err
 	}
 	return nil

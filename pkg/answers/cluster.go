@@ -39,9 +39,9 @@ func serviceFault(service *unstructured.Unstructured, otherwise string) (fault s
 }
 
 // clusterFacts reads a cluster and its objects. Objects that the user may not see are noted, and cause no error.
-func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (err error) {
+func (h *HubView) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (err error) {
 	found, err := h.Cluster(ctx, facts.Name)
-	facts.Cluster, err = look(found, err, "get managedclusters "+facts.Name+", nor is it in a set whose clusters you may get")
+	facts.Cluster, err = asRead(found, err, "get managedclusters "+facts.Name+", nor is it in a set whose clusters you may get")
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (
 		facts.Accepters = rules.Holders(accept, upstreams)
 	}
 	lease, err := h.kube.CoordinationV1().Leases(facts.Name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
-	facts.Lease, err = look(lease, err, "get leases in the namespace "+facts.Name+", which the agent renews")
+	facts.Lease, err = asRead(lease, err, "get leases in the namespace "+facts.Name+", which the agent renews")
 	if err != nil {
 		return err
 	}
 	requests, err := h.agentRequests(ctx, facts.Name)
-	facts.Requests, err = look(requests, err, "list certificatesigningrequests, with which agents get their identity")
+	facts.Requests, err = asRead(requests, err, "list certificatesigningrequests, with which agents get their identity")
 	return err
 }
 
 // agentRequests returns the certificate requests of a cluster, the oldest first.
-func (h *Hub) agentRequests(ctx context.Context, cluster string) ([]diagnosis.CertificateRequest, error) {
+func (h *HubView) agentRequests(ctx context.Context, cluster string) ([]diagnosis.CertificateRequest, error) {
 	list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
 	if err != nil {
 		return nil, err

@@ -175,21 +175,21 @@ func (r *Reader) ready(ctx context.Context) string {
 	return fmt.Sprintf("/readyz returned %d %s", response.StatusCode, strings.Join(failed, ", "))
 }
 
-// mostQuota is the largest quota that etcd recommends for its database.
-const mostQuota = 8 << 30
+// maxQuota is the largest quota that etcd recommends for its database.
+const maxQuota = 8 << 30
 
 var storageSize = regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{[^}]*\} ([0-9.e+]+)$`)
 
 // storage tries a write by a dry run, and reads the size of the front's etcd.
 func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage) {
 	if dryRun {
-		s.Refused = r.room(ctx)
+		s.Refused = r.storageFull(ctx)
 	} else {
 		r.Unseen = append(r.Unseen, "free storage for writes: kubectl hub doctor checks it with a dry run")
 	}
 	s.Size = r.etcdSize(ctx)
 	if s.Size > 0 {
-		s.Quota = mostQuota
+		s.Quota = maxQuota
 	}
 	return s
 }
@@ -209,8 +209,8 @@ func (r *Reader) etcdSize(ctx context.Context) (largest int64) {
 	return largest
 }
 
-// room returns the error with which the hub rejects a dry run because its storage is full, or "".
-func (r *Reader) room(ctx context.Context) string {
+// storageFull returns the error with which the hub rejects a dry run because its storage is full, or "".
+func (r *Reader) storageFull(ctx context.Context) string {
 	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
 		"metadata": map[string]any{"generateName": "doctor-dry-run-"}}}
 	_, err := r.Dynamic.Resource(GVR(clusterv1.GroupName, "v1beta2", "managedclustersets")).Create(ctx, set, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -27,20 +27,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
-// Hub is a hub as a user sees it.
-type Hub struct {
+// HubView is a hub as a user sees it.
+type HubView struct {
 	kube     kubernetes.Interface
 	clusters versioned.Interface
 	objects  dynamic.Interface
 }
 
 // New returns the hub of a configuration, with the permissions of its user.
-func New(config *rest.Config) (*Hub, error) {
+func New(config *rest.Config) (*HubView, error) {
 	client, err := Client(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	h := &Hub{}
+	h := &HubView{}
 	h.kube, err = kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
@@ -95,7 +95,7 @@ func Reach[T any](stored, viewed func() (T, error)) (T, error) {
 }
 
 // Cluster gets a cluster in one of the ways in which the user can access it.
-func (h *Hub) Cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+func (h *HubView) Cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	return Reach(func() (*clusterv1.ManagedCluster, error) {
 		return h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
 	}, func() (*clusterv1.ManagedCluster, error) {
@@ -114,7 +114,7 @@ func AsCluster(u *unstructured.Unstructured, err error) (*clusterv1.ManagedClust
 }
 
 // service checks whether the API of the hub is served. If it is not, nothing else can be read, and this is the answer.
-func (h *Hub) service(ctx context.Context, cluster string) (*diagnosis.ClusterFacts, error) {
+func (h *HubView) service(ctx context.Context, cluster string) (*diagnosis.ClusterFacts, error) {
 	facts := &diagnosis.ClusterFacts{Name: cluster, Now: time.Now(), Service: clusterv1.SchemeGroupVersion.Version + "." + clusterv1.SchemeGroupVersion.Group}
 	err := ServesClusters(h.kube.Discovery())
 	if err == nil {

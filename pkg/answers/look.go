@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 )
 
-// look converts the response of a server to a Read. It returns an error unless it means that the object does not exist or that the user may not see
+// asRead converts the response of a server to a Read. It returns an error unless it means that the object does not exist or that the user may not see
 // it.
-func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
+func asRead[T any](value T, err error, what string) (diagnosis.Read[T], error) {
 	switch {
 	case err == nil:
 		return diagnosis.Found(value), nil
@@ -31,7 +31,7 @@ func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
 }
 
 // setsOf returns the sets of a cluster that the user may see.
-func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
+func (h *HubView) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
 	members, err := Pages(func(options metav1.ListOptions) (sets []string, next string, err error) {
 		options.FieldSelector = "spec.cluster=" + cluster
 		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
@@ -44,11 +44,11 @@ func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]stri
 		return sets, page.Continue, nil
 	})
 	slices.Sort(members)
-	return look(members, err, "list clustersetmembers, which show the sets of the cluster")
+	return asRead(members, err, "list clustersetmembers, which show the sets of the cluster")
 }
 
 // Explain returns the explanation of a placement, for one cluster or for all.
-func (h *Hub) Explain(ctx context.Context, namespace, name, cluster string) (*v1beta1.PlacementExplanation, error) {
+func (h *HubView) Explain(ctx context.Context, namespace, name, cluster string) (*v1beta1.PlacementExplanation, error) {
 	options := &v1beta1.PlacementExplainOptions{Cluster: cluster}
 	if cluster == "" {
 		options.Limit = 5000 // two pages for a large fleet

@@ -18,20 +18,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) error {
+func (h *HubView) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) error {
 	found, err := h.Cluster(ctx, facts.Cluster)
-	facts.Object, err = look(found, err, "get managedclusters "+facts.Cluster+", nor is it in a set whose clusters you may get")
+	facts.Object, err = asRead(found, err, "get managedclusters "+facts.Cluster+", nor is it in a set whose clusters you may get")
 	if err != nil {
 		return err
 	}
 	clusterSets := h.clusters.ClusterV1beta1().ManagedClusterSets()
 	set, err := clusterSets.Get(ctx, facts.Set, metav1.GetOptions{})
-	facts.Selects, err = look(set, err, "get managedclustersets "+facts.Set)
+	facts.Selects, err = asRead(set, err, "get managedclustersets "+facts.Set)
 	if err != nil {
 		return err
 	}
 	member, err := h.clusters.ViewV1alpha1().ClusterSetMembers().Get(ctx, facts.Cluster+"."+facts.Set, metav1.GetOptions{})
-	facts.Member, err = look(member, err, "get clustersetmembers")
+	facts.Member, err = asRead(member, err, "get clustersetmembers")
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) err
 		}
 		return page.Items, page.Continue, nil
 	})
-	facts.Others, err = look(others, err, "list managedclustersets, of which another one may claim the label")
+	facts.Others, err = asRead(others, err, "list managedclustersets, of which another one may claim the label")
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) err
 }
 
 // mayLabel returns whether the user may write the labels that would add the cluster to the set.
-func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may diagnosis.Read[bool], err error) {
+func (h *HubView) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may diagnosis.Read[bool], err error) {
 	object, there := facts.Object.Get()
 	set, known := facts.Selects.Get()
 	if !there || !known {
@@ -92,7 +92,7 @@ func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may d
 }
 
 // mayI reports whether the user may write a label with one of these names.
-func (h *Hub) mayI(ctx context.Context, names ...string) (bool, error) {
+func (h *HubView) mayI(ctx context.Context, names ...string) (bool, error) {
 	for _, name := range names {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}}}

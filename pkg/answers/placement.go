@@ -13,11 +13,11 @@ import (
 )
 
 // placementFacts reads the explanation of the hub, and what is needed to describe how to change it.
-func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
+func (h *HubView) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
 	explanation, err := h.Explain(ctx, facts.Namespace, facts.Name, facts.Cluster)
 	facts.ClusterMissing = IsMissing(err, "managedclusters")
 	if !facts.ClusterMissing {
-		facts.Explanation, err = look(explanation, err, "get placements/explain in the namespace "+facts.Namespace)
+		facts.Explanation, err = asRead(explanation, err, "get placements/explain in the namespace "+facts.Namespace)
 		if err != nil {
 			return err
 		}
@@ -26,7 +26,7 @@ func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFact
 		return nil
 	}
 	placement, err := h.clusters.ClusterV1beta1().Placements(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which have the requirements")
+	facts.Placement, err = asRead(placement, err, "get placements in the namespace "+facts.Namespace+", which have the requirements")
 	if err != nil {
 		return err
 	}
@@ -42,6 +42,6 @@ func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFact
 		}
 		slices.Sort(bound)
 	}
-	facts.Bound, err = look(bound, err, "list managedclustersetbindings in the namespace "+facts.Namespace)
+	facts.Bound, err = asRead(bound, err, "list managedclustersetbindings in the namespace "+facts.Namespace)
 	return err
 }

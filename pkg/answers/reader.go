@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// LongestRead is the time limit of a request: a server that hangs is a finding, too.
-	LongestRead = 15 * time.Second
-	// mostRead is the largest number of objects of a kind that are read, and mostKept of those in an archive.
-	mostRead, mostKept = 20000, 1000
-	pageSize           = 500
-	// mostText is the largest number of bytes that are read of a response that is not an object.
-	mostText = 16 << 20
+	// MaxRead is the time limit of a request: a server that hangs is a finding, too.
+	MaxRead = 15 * time.Second
+	// maxRead is the largest number of objects of a kind that are read, and mostKept of those in an archive.
+	maxRead, maxKept = 20000, 1000
+	pageSize         = 500
+	// maxText is the largest number of bytes that are read of a response that is not an object.
+	maxText = 16 << 20
 )
 
 // apiServicesResource is read by the doctor.
@@ -58,14 +58,14 @@ type Reader struct {
 	Unseen []string
 	// Most is the largest number of objects of a kind that are read, or 0 for the default.
 	Most int
-	// Keep adds what is read to Objects, which are the parts of objects that may be in an archive.
-	Keep    bool
+	// Collect adds what is read to Objects, which are the parts of objects that may be in an archive.
+	Collect bool
 	Objects map[string][]any
 }
 
 // NewReader returns a reader after a first request to the server. With keep, the reader collects objects for an archive.
-func NewReader(ctx context.Context, config *rest.Config, keep bool) (*Reader, error) {
-	r := &Reader{Config: config, Keep: keep, Objects: map[string][]any{}}
+func NewReader(ctx context.Context, config *rest.Config, collect bool) (*Reader, error) {
+	r := &Reader{Config: config, Collect: collect, Objects: map[string][]any{}}
 	var err error
 	r.HTTP, err = Client(config)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Reader) Raw(ctx context.Context, path string) (*http.Response, []byte, 
 		return nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostText))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxText))
 	return response, body, err
 }
 
@@ -214,7 +214,7 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 		if options.Continue == "" {
 			return items, true
 		}
-		if len(items) >= cmp.Or(r.Most, mostRead) {
+		if len(items) >= cmp.Or(r.Most, maxRead) {
 			r.Unseen = append(r.Unseen, fmt.Sprintf("%s after the first %d: no more are read", resource.Resource, len(items)))
 			return items, false
 		}
@@ -223,7 +223,7 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 
 // remember collects the parts of an object that may be in an archive.
 func (r *Reader) remember(o *unstructured.Unstructured) {
-	if kind := o.GetKind(); r.Keep && len(r.Objects[kind]) < mostKept {
+	if kind := o.GetKind(); r.Collect && len(r.Objects[kind]) < maxKept {
 		r.Objects[kind] = append(r.Objects[kind], diagnosis.Redacted(o))
 	}
 }

@@ -26,8 +26,8 @@ type Component struct {
 	Settled bool `json:"settled"`
 }
 
-// State is the state of the parts of a hub.
-type State struct {
+// ComponentStates is the state of the parts of a hub.
+type ComponentStates struct {
 	Components []Component `json:"components"`
 	// EtcdBytes is the size of the largest database behind the front.
 	EtcdBytes int64 `json:"etcdBytes,omitempty"`
@@ -36,8 +36,8 @@ type State struct {
 }
 
 // State reads which components of a hub run, and the size of its etcd, as far as the user may see it.
-func (r *Reader) State(ctx context.Context) State {
-	s := State{Components: []Component{}}
+func (r *Reader) State(ctx context.Context) ComponentStates {
+	s := ComponentStates{Components: []Component{}}
 	deployments := Typed[appsv1.Deployment](r.List(ctx, GVR("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))
 	for i := range deployments.Items {
 		d := &deployments.Items[i]

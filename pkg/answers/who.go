@@ -24,7 +24,7 @@ type Who struct {
 
 // WhoMay returns the subjects that may do things with a cluster, as far as the user may read the rules of RBAC. It does not include what other
 // authorizers allow.
-func (h *Hub) WhoMay(ctx context.Context, cluster string) ([]Who, error) {
+func (h *HubView) WhoMay(ctx context.Context, cluster string) ([]Who, error) {
 	target := diagnosis.Target{Cluster: cluster}
 	sets, err := h.setsOf(ctx, cluster)
 	if err != nil {

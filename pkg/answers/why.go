@@ -13,7 +13,7 @@ import (
 )
 
 // WhyCluster explains why a cluster does not work with the hub.
-func (h *Hub) WhyCluster(ctx context.Context, name string) (*diagnosis.Answer, error) {
+func (h *HubView) WhyCluster(ctx context.Context, name string) (*diagnosis.Answer, error) {
 	facts, err := h.service(ctx, name)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (h *Hub) WhyCluster(ctx context.Context, name string) (*diagnosis.Answer, e
 }
 
 // WhyMember explains why a cluster is in a set, or is not.
-func (h *Hub) WhyMember(ctx context.Context, cluster, set string) (*diagnosis.Answer, error) {
+func (h *HubView) WhyMember(ctx context.Context, cluster, set string) (*diagnosis.Answer, error) {
 	facts := diagnosis.MemberFacts{Cluster: cluster, Set: set, Now: time.Now()}
 	if err := h.memberFacts(ctx, &facts); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (h *Hub) WhyMember(ctx context.Context, cluster, set string) (*diagnosis.An
 }
 
 // WhyPlacement explains why a placement chooses a cluster, or does not.
-func (h *Hub) WhyPlacement(ctx context.Context, namespace, name, cluster string) (*diagnosis.Answer, error) {
+func (h *HubView) WhyPlacement(ctx context.Context, namespace, name, cluster string) (*diagnosis.Answer, error) {
 	facts := diagnosis.PlacementFacts{Namespace: namespace, Name: name, Cluster: cluster}
 	if err := h.placementFacts(ctx, &facts); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (h *Hub) WhyPlacement(ctx context.Context, namespace, name, cluster string)
 }
 
 // WhyWork explains why a work is not complete on a cluster. If the cluster is empty, find returns it.
-func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (string, error)) (*diagnosis.Answer, error) {
+func (h *HubView) WhyWork(ctx context.Context, cluster, name string, find func() (string, error)) (*diagnosis.Answer, error) {
 	facts, err := h.service(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (st
 	}
 	work := diagnosis.WorkFacts{Cluster: cluster, Name: name, Now: time.Now()}
 	found, err := h.clusters.WorkV1().ManifestWorks(cluster).Get(ctx, name, metav1.GetOptions{})
-	work.Work, err = look(found, err, "get manifestworks in the namespace "+cluster)
+	work.Work, err = asRead(found, err, "get manifestworks in the namespace "+cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (st
 }
 
 // WhyAccessRequest explains what an AccessRequest waits for.
-func (h *Hub) WhyAccessRequest(ctx context.Context, namespace, name string) (*diagnosis.Answer, error) {
+func (h *HubView) WhyAccessRequest(ctx context.Context, namespace, name string) (*diagnosis.Answer, error) {
 	service, err := h.service(ctx, "")
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ type Access struct {
 }
 
 // WhyAccess returns which rule allows a user something, or which is missing.
-func (h *Hub) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, error) {
+func (h *HubView) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, error) {
 	target, err := h.target(ctx, asked.What)
 	if err != nil {
 		return nil, err

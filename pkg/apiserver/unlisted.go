@@ -53,11 +53,11 @@ func (e versionDiscovery) Encode(obj runtime.Object, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	told := *list
-	told.APIResources = slices.Clone(list.APIResources)
-	for i := range told.APIResources {
-		r := &told.APIResources[i]
+	filtered := *list
+	filtered.APIResources = slices.Clone(list.APIResources)
+	for i := range filtered.APIResources {
+		r := &filtered.APIResources[i]
 		r.Verbs = listed(schema.GroupResource{Group: version.Group, Resource: r.Name}, r.Verbs)
 	}
-	return e.Encoder.Encode(&told, w)
+	return e.Encoder.Encode(&filtered, w)
 }

@@ -80,8 +80,8 @@ type acceptance struct {
 	// Adopted reports whether an existing namespace was given to the cluster.
 	Adopted   bool  `json:"adoptedNamespace,omitempty"`
 	Available *bool `json:"available,omitempty"`
-	// told reports whether a warning was printed that no driver registers the cluster.
-	told bool
+	// warned reports whether a warning was printed that no driver registers the cluster.
+	warned bool
 }
 
 func (o *acceptOptions) run(ctx context.Context) error {
@@ -119,7 +119,7 @@ func (o *acceptOptions) run(ctx context.Context) error {
 		}
 	}
 	if !o.wait {
-		o.lookAfter(ctx, h, accepted)
+		o.checkConditions(ctx, h, accepted)
 	}
 	if o.wait {
 		for i := range accepted {
@@ -174,7 +174,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	}
 	if why := o.manager.unhandled(cluster); why != "" {
 		o.warn("managed cluster %s: %s", name, why)
-		a.told = true
+		a.warned = true
 	}
 	if a.ARN == "" {
 		a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed)

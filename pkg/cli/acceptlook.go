@@ -16,18 +16,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// looks is the number of times that accept checks the conditions of the clusters: for up to two seconds.
-const looks = int(2 * time.Second / pollInterval)
+// checks is the number of times that accept checks the conditions of the clusters: for up to two seconds.
+const checks = int(2 * time.Second / pollInterval)
 
-// lookAfter warns about accepted clusters that the hub cannot register, such as those of a driver that is not enabled in hub-controller-manager. Only
+// checkConditions warns about accepted clusters that the hub cannot register, such as those of a driver that is not enabled in hub-controller-manager. Only
 // the controller knows, and it reports this as a condition of the cluster.
-func (o *acceptOptions) lookAfter(ctx context.Context, h *hub, accepted []acceptance) {
+func (o *acceptOptions) checkConditions(ctx context.Context, h *hub, accepted []acceptance) {
 	failures := map[string]string{}
-	pending := slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return a.told || !a.Changed && !a.Adopted })
+	pending := slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return a.warned || !a.Changed && !a.Adopted })
 	if len(pending) == 0 {
 		return
 	}
-	for range looks {
+	for range checks {
 		select {
 		case <-ctx.Done():
 			return

@@ -26,11 +26,11 @@ func TestAccept_WarnsOfWhatTheHubCannotRegister(t *testing.T) {
 		looks int
 	}{
 		"no driver": {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: noDriver}},
-			want: "Warning: managed cluster c1 is accepted, but the hub cannot register it: " + noDriver, looks: looks},
+			want: "Warning: managed cluster c1 is accepted, but the hub cannot register it: " + noDriver, looks: checks},
 		"it is registered":        {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionTrue, Reason: registration.ReasonAccepted}}, looks: 1},
-		"nothing looks at it":     {looks: looks},
-		"it was denied before":    {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonDenied, Message: "x"}}, looks: looks},
-		"another condition fails": {conditions: []metav1.Condition{{Type: registration.ConditionAvailable, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: "x"}}, looks: looks},
+		"nothing looks at it":     {looks: checks},
+		"it was denied before":    {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonDenied, Message: "x"}}, looks: checks},
+		"another condition fails": {conditions: []metav1.Condition{{Type: registration.ConditionAvailable, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: "x"}}, looks: checks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, newCluster("c1", nil))

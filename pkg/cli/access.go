@@ -93,7 +93,7 @@ func (o *accessOptions) run(ctx context.Context, cluster string) error {
 	if o.revoke {
 		return o.end(ctx, h, entry)
 	}
-	if err := o.ask(ctx, h, name, wanted); err != nil {
+	if err := o.request(ctx, h, name, wanted); err != nil {
 		return err
 	}
 	if err := o.awaitGranted(ctx, h, name); err != nil {
@@ -177,8 +177,8 @@ func (o *accessOptions) requestName(ctx context.Context, h *hub) (string, error)
 	return o.cluster.Name[:min(len(o.cluster.Name), 200)] + "-" + hex.EncodeToString(sum[:5]), nil
 }
 
-// ask creates the request, or updates it to the desired permissions.
-func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1alpha1.TokenConfig) error {
+// request creates the request, or updates it to the desired permissions.
+func (o *accessOptions) request(ctx context.Context, h *hub, name string, wanted *v1alpha1.TokenConfig) error {
 	requests := h.clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	have, err := requests.Get(ctx, name, metav1.GetOptions{})
 	switch {

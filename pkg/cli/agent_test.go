@@ -115,7 +115,7 @@ func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
 			t.Errorf("one namespace is %t: %+v", scoped, o)
 		}
 		m := &managed{namespace: deployment.Namespace, scoped: scoped}
-		job, err := m.leaveJobFrom(t.Context(), deployment)
+		job, err := m.unjoinJobFrom(t.Context(), deployment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,8 +202,8 @@ func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
 			cluster.put(secret)
 			cluster.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "theirs"}})
 			cluster.on["POST "+jobs] = func(http.ResponseWriter, []byte) bool {
-				cluster.on["GET "+jobs+"/"+leaveJob] = func(w http.ResponseWriter, _ []byte) bool {
-					object, err := asMap(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob}, Status: test.status})
+				cluster.on["GET "+jobs+"/"+unjoinJob] = func(w http.ResponseWriter, _ []byte) bool {
+					object, err := asMap(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: unjoinJob}, Status: test.status})
 					if err == nil {
 						writeJSON(w, http.StatusOK, object)
 					}
@@ -246,7 +246,7 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	left := newIdentity(t, "c1-team-a", "")
 	left.Namespace = "team-a"
 	cluster.put(left)
-	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob, Labels: byUs.Labels}})
+	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: unjoinJob, Labels: byUs.Labels}})
 	// The agent of the whole cluster has the names that all agents have.
 	cluster.put(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: deploy.AgentRole, Labels: byUs.Labels},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: registration.AgentNamespace, Name: registration.AgentServiceAccount}}})
@@ -272,10 +272,10 @@ func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 	theirs := newIdentity(t, "another", "")
 	theirs.Namespace = "team-a"
 	cluster.put(theirs)
-	const job = "/apis/batch/v1/namespaces/team-a/jobs/" + leaveJob
-	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob}})
+	const job = "/apis/batch/v1/namespaces/team-a/jobs/" + unjoinJob
+	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: unjoinJob}})
 	before := cluster.paths()
-	if _, _, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err == nil || !strings.Contains(err.Error(), "the Job team-a/"+leaveJob+" was not created by kubectl hub") {
+	if _, _, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err == nil || !strings.Contains(err.Error(), "the Job team-a/"+unjoinJob+" was not created by kubectl hub") {
 		t.Errorf("it says %v", err)
 	}
 	if after := cluster.paths(); !slices.Equal(after, before) {

@@ -227,7 +227,7 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 			return err
 		}
 	}
-	there, err := m.look(ctx)
+	there, err := m.find(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil // the caller reports missing rights when it knows the objects

@@ -34,8 +34,8 @@ type seen struct {
 	clusterName   string
 }
 
-// look finds an agent in the namespace. The ServiceAccount is created first and deleted last.
-func (m *managed) look(ctx context.Context) (there seen, err error) {
+// find finds an agent in the namespace. The ServiceAccount is created first and deleted last.
+func (m *managed) find(ctx context.Context) (there seen, err error) {
 	deployment, account := &appsv1.Deployment{}, &corev1.ServiceAccount{}
 	for name, object := range map[string]client.Object{deploy.AgentName: deployment, registration.AgentServiceAccount: account} {
 		if err := m.Get(ctx, m.key(name), object); client.IgnoreNotFound(err) != nil {

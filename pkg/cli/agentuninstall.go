@@ -48,7 +48,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := m.look(ctx)
+	there, err := m.find(ctx)
 	m.scoped = there.scoped
 	switch {
 	case apierrors.IsForbidden(err):
@@ -66,7 +66,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if o.clusterName == "" {
 		o.clusterName = there.clusterName
 	}
-	if err := m.keepOthers(ctx); err != nil {
+	if err := m.excludeOthers(ctx); err != nil {
 		return err
 	}
 	objects, err := m.removable(ctx)
@@ -85,15 +85,15 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 // checkJob returns an error if a Job of another owner has the name of the Job by which the agent leaves. It would be replaced.
 func (m *managed) checkJob(ctx context.Context) error {
 	job := &batchv1.Job{}
-	err := m.Get(ctx, m.key(leaveJob), job)
+	err := m.Get(ctx, m.key(unjoinJob), job)
 	if err == nil && !byUs.Owns(job) {
-		return fmt.Errorf("the Job %s/%s was not created by kubectl hub, which needs a Job of that name to have the agent leave: delete it first", m.namespace, leaveJob)
+		return fmt.Errorf("the Job %s/%s was not created by kubectl hub, which needs a Job of that name to have the agent leave: delete it first", m.namespace, unjoinJob)
 	}
 	return m.explain(client.IgnoreNotFound(err))
 }
 
-// keepOthers excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
-func (m *managed) keepOthers(ctx context.Context) error {
+// excludeOthers excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
+func (m *managed) excludeOthers(ctx context.Context) error {
 	elsewhere := ""
 	if !m.scoped {
 		var err error

@@ -181,7 +181,7 @@ func TestLeaveJob_HasThePodOfTheAgent(t *testing.T) {
 	spec.Containers = append([]corev1.Container{{Name: "sidecar"}}, spec.Containers...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	job, err := (&managed{namespace: "n"}).leaveJobFrom(ctx, deployment)
+	job, err := (&managed{namespace: "n"}).unjoinJobFrom(ctx, deployment)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 const (
 	// completeFor is the time limit of a completion.
 	completeFor = 3 * time.Second
-	// mostCompletions is the largest number of completions. It is more than a user reads.
-	mostCompletions = 500
+	// maxCompletions is the largest number of completions. It is more than a user reads.
+	maxCompletions = 500
 )
 
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
@@ -57,7 +57,7 @@ func (g *global) names(list func(context.Context, *hub) ([]string, error)) compl
 
 func clusterNames(ctx context.Context, h *hub) (names []string, err error) {
 	list, err := reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) {
-		return c.List(ctx, metav1.ListOptions{Limit: mostCompletions})
+		return c.List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	})
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func clusterNames(ctx context.Context, h *hub) (names []string, err error) {
 }
 
 func setNames(ctx context.Context, h *hub) (names []string, err error) {
-	list, err := h.listSets(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.listSets(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}

@@ -82,15 +82,15 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if config.Timeout == 0 || config.Timeout > answers.LongestRead {
-		config.Timeout = answers.LongestRead
+	if config.Timeout == 0 || config.Timeout > answers.MaxRead {
+		config.Timeout = answers.MaxRead
 	}
 	config.WarningHandler = nil // the findings say it
 	r, err := answers.NewReader(ctx, config, o.bundle != "")
 	if err != nil {
 		return fmt.Errorf("the doctor cannot check the cluster: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
 	}
-	report, err := o.look(ctx, r)
+	report, err := o.diagnose(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// look diagnoses the cluster as a hub or as a managed cluster.
-func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
+// diagnose diagnoses the cluster as a hub or as a managed cluster.
+func (o *doctorOptions) diagnose(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
 	if o.managed {
-		return o.lookManaged(ctx, r)
+		return o.diagnoseManaged(ctx, r)
 	}
 	switch isHub, err := r.IsHub(ctx); {
 	case err != nil:
@@ -125,7 +125,7 @@ func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis
 		return r.Hub(ctx, answers.HubOptions{Patience: o.patience, Version: o.version, DryRun: true})
 	}
 	if _, err := r.Get(ctx, answers.GVR("", "v1", "namespaces"), "", o.namespace); err == nil {
-		return o.lookManaged(ctx, r)
+		return o.diagnoseManaged(ctx, r)
 	} else if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("%s is not a hub, and this user may not see whether it has the namespace %s of an agent: set --managed if it is a managed cluster", r.Config.Host, o.namespace)
 	}

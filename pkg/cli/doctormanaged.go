@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func (o *doctorOptions) lookManaged(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
+func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
 	m := &diagnosis.Managed{Namespace: o.namespace, Skew: r.Skew, SkewWithin: r.Within}
 	m.Deployments = answers.Typed[appsv1.Deployment](r.List(ctx, answers.GVR("apps", "v1", "deployments"), o.namespace, metav1.ListOptions{}))
 	m.Pods = answers.Typed[corev1.Pod](r.List(ctx, answers.GVR("", "v1", "pods"), o.namespace, metav1.ListOptions{LabelSelector: deploy.AgentLabel + "=" + deploy.AgentName}))

@@ -112,7 +112,7 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 	if err != nil {
 		return nil, errors.New("has a user or a cluster with fields that do not go together")
 	}
-	way.Timeout = answers.LongestRead
+	way.Timeout = answers.MaxRead
 	client, err := answers.Client(way)
 	if err != nil {
 		return nil, errors.New("has certificates or keys that cannot be used")

@@ -23,11 +23,11 @@ import (
 
 // These bounds apply to files because other users may have written them, and a folder can be of any size.
 const (
-	mostEdgeFiles   = 500
-	mostEdgeFile    = 16 << 20
-	mostEdgeBytes   = 64 << 20
-	mostEdgeObjects = 5000
-	standardInput   = "-"
+	maxEdgeFiles   = 500
+	maxEdgeFile    = 16 << 20
+	maxEdgeBytes   = 64 << 20
+	maxEdgeObjects = 5000
+	standardInput  = "-"
 )
 
 // edgeFiles are the flags that say which files are read, and how.
@@ -87,8 +87,8 @@ func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 			return nil, fmt.Errorf("%s: %w", shownPath(path), err)
 		}
 		all = append(all, objects...)
-		if len(all) > mostEdgeObjects {
-			return nil, fmt.Errorf("--filename: the files have more than %d objects: pass fewer of them at a time", mostEdgeObjects)
+		if len(all) > maxEdgeObjects {
+			return nil, fmt.Errorf("--filename: the files have more than %d objects: pass fewer of them at a time", maxEdgeObjects)
 		}
 	}
 	if len(all) == 0 {
@@ -121,8 +121,8 @@ func (f *edgeFiles) paths() (paths []string, err error) {
 			}
 		}
 	}
-	if len(paths) > mostEdgeFiles {
-		return nil, fmt.Errorf("--filename: there are %d files, but the limit is %d: pass fewer of them at a time", len(paths), mostEdgeFiles)
+	if len(paths) > maxEdgeFiles {
+		return nil, fmt.Errorf("--filename: there are %d files, but the limit is %d: pass fewer of them at a time", len(paths), maxEdgeFiles)
 	}
 	return paths, nil
 }
@@ -138,13 +138,13 @@ func (f *edgeFiles) load(path string) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	data, err := io.ReadAll(io.LimitReader(in, mostEdgeFile+1))
+	data, err := io.ReadAll(io.LimitReader(in, maxEdgeFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("--filename: %s: %w", shownPath(path), err)
 	}
 	f.bytes += len(data)
-	if len(data) > mostEdgeFile || f.bytes > mostEdgeBytes {
-		return nil, fmt.Errorf("--filename: %s: the limit is %d bytes for a file, and %d for all files: pass less at a time", shownPath(path), mostEdgeFile, mostEdgeBytes)
+	if len(data) > maxEdgeFile || f.bytes > maxEdgeBytes {
+		return nil, fmt.Errorf("--filename: %s: the limit is %d bytes for a file, and %d for all files: pass less at a time", shownPath(path), maxEdgeFile, maxEdgeBytes)
 	}
 	return data, nil
 }
@@ -184,7 +184,7 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 	if err != nil {
 		return nil, fmt.Errorf("%w (--name, --organization and --variable set what a file does not)", err)
 	}
-	f.tell(path, result.Notes)
+	f.printNotes(path, result.Notes)
 	all := make([]edgeObject, len(result.Objects))
 	for i, o := range result.Objects {
 		all[i] = edgeObject{Object: o, source: shownPath(path), hzn: kind}
@@ -192,8 +192,8 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 	return all, nil
 }
 
-// tell prints what was not converted.
-func (f *edgeFiles) tell(path string, notes []hzn.Note) {
+// printNotes prints what was not converted.
+func (f *edgeFiles) printNotes(path string, notes []hzn.Note) {
 	for _, note := range notes {
 		f.note("%s: %s", shownPath(path), note)
 	}
@@ -223,7 +223,7 @@ func (f *edgeFiles) addServicePolicy(all []edgeObject) error {
 	if err != nil {
 		return fmt.Errorf("--service-policy: %s: %w", shownPath(f.servicePolicy), err)
 	}
-	f.tell(f.servicePolicy, notes)
+	f.printNotes(f.servicePolicy, notes)
 	url := ""
 	for _, o := range all {
 		s, is := o.Object.(*api.EdgeService)

@@ -23,8 +23,8 @@ import (
 // importManager is the manager of the fields that an import sets.
 const importManager = "kubectl-hub-import"
 
-// mostPointers is the largest number of policies and patterns for which an import prints a command.
-const mostPointers = 3
+// maxPointers is the largest number of policies and patterns for which an import prints a command.
+const maxPointers = 3
 
 // importOrder lists the kinds. Kinds that others refer to come first.
 var importOrder = []string{"EdgeService", api.KindDeploymentPattern, api.KindDeploymentPolicy, "EdgeNode"}
@@ -134,7 +134,7 @@ func (o *importOptions) pointToCheck(objects []*unstructured.Unstructured) {
 		commands = []string{"kubectl hub deploycheck -f FILE, with a policy or pattern that deploys the service"}
 	}
 	for i, command := range commands {
-		if i == mostPointers {
+		if i == maxPointers {
 			o.note("%d more policies and patterns can be checked so", len(commands)-i)
 			break
 		}

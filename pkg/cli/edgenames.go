@@ -15,7 +15,7 @@ func (o *deployCheckOptions) policyNames(ctx context.Context, h *hub) (names []s
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.clusters.EdgeV1alpha1().DeploymentPolicies(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.EdgeV1alpha1().DeploymentPolicies(namespace).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (o *deployCheckOptions) patternNames(ctx context.Context, h *hub) (names []
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.clusters.EdgeV1alpha1().DeploymentPatterns(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.EdgeV1alpha1().DeploymentPatterns(namespace).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (o *deployCheckOptions) patternNames(ctx context.Context, h *hub) (names []
 
 // nodeNames returns the edge nodes of the hub.
 func nodeNames(ctx context.Context, h *hub) (names []string, err error) {
-	list, err := h.clusters.EdgeV1alpha1().EdgeNodes().List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.EdgeV1alpha1().EdgeNodes().List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}

@@ -67,8 +67,8 @@ func readManifests(data []byte) (all []runtime.Object, err error) {
 			return nil, fmt.Errorf("object %d: %w", n, err)
 		}
 		all = append(all, objects...)
-		if len(all) > mostEdgeObjects {
-			return nil, fmt.Errorf("it has more than %d objects: pass fewer of them at a time", mostEdgeObjects)
+		if len(all) > maxEdgeObjects {
+			return nil, fmt.Errorf("it has more than %d objects: pass fewer of them at a time", maxEdgeObjects)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func explainAll(g *global, out *table, e *v1beta1.PlacementExplanation) error {
 		for _, c := range rest[count.FilteredBy] {
 			reasons[c.Message] = append(reasons[c.Message], c.ClusterName)
 		}
-		for _, reason := range mostFirst(reasons) {
+		for _, reason := range maxFirst(reasons) {
 			l.printf("  %s: %s", reason, someNames(reasons[reason]))
 		}
 	}
@@ -180,8 +180,8 @@ func someNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// mostFirst returns the keys, those with the most values first.
-func mostFirst(of map[string][]string) (keys []string) {
+// maxFirst returns the keys, those with the most values first.
+func maxFirst(of map[string][]string) (keys []string) {
 	for key := range of {
 		keys = append(keys, key)
 	}

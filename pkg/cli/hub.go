@@ -24,7 +24,7 @@ type hub struct {
 	config   *rest.Config
 	kube     kubernetes.Interface
 	clusters versioned.Interface
-	asked    *answers.Hub
+	asked    *answers.HubView
 }
 
 // hub returns the hub that the flags select.
@@ -102,7 +102,7 @@ func servesClusters(client discovery.ServerResourcesInterface) error {
 }
 
 // answers returns the reader that explains the state of objects.
-func (h *hub) answers() *answers.Hub { return h.asked }
+func (h *hub) answers() *answers.HubView { return h.asked }
 
 // objects returns a client for Kubernetes' own kinds.
 func (h *hub) objects() (client.Client, error) { return client.New(h.config, client.Options{}) }

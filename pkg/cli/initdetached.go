@@ -236,7 +236,7 @@ func whyNot(conditions []metav1.Condition, generation int64, order ...string) st
 			return saidBy(c)
 		}
 		if i == len(order)-1 && c.Status != metav1.ConditionTrue {
-			return cmp.Or(saidBy(c), notYetLooked)
+			return cmp.Or(saidBy(c), notReconciled)
 		}
 	}
 	return ""

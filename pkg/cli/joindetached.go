@@ -259,7 +259,7 @@ func (m *management) mayRun(ctx context.Context, resource, namespace, what strin
 
 // make creates an object, or updates it if this program has created it.
 func (m *management) make(ctx context.Context, o *unstructured.Unstructured) error {
-	have, err := m.objects.Look(ctx, o)
+	have, err := m.objects.Observe(ctx, o)
 	if err == nil {
 		err = m.objects.Apply(ctx, o, have)
 	}

@@ -33,9 +33,9 @@ const (
 	requestsFlag    = "resource-requests"
 	limitsFlag      = "resource-limits"
 
-	// mostCredentials is the largest size of a file of credentials in bytes: a Secret cannot be larger.
-	mostCredentials = 1 << 20
-	mostPullSecrets = 16
+	// maxCredentials is the largest size of a file of credentials in bytes: a Secret cannot be larger.
+	maxCredentials = 1 << 20
+	maxPullSecrets = 16
 )
 
 // podOptions are the flags for the image of an agent, and for what its pods may use. Most have clusteradm's names.
@@ -89,8 +89,8 @@ func (o *joinOptions) setRegistry(fs *pflag.FlagSet) error {
 }
 
 func (o *podOptions) validate() error {
-	if len(o.pullSecrets) > mostPullSecrets {
-		return fmt.Errorf("--%s names %d Secrets, and the limit is %d", pullSecretsFlag, len(o.pullSecrets), mostPullSecrets)
+	if len(o.pullSecrets) > maxPullSecrets {
+		return fmt.Errorf("--%s names %d Secrets, and the limit is %d", pullSecretsFlag, len(o.pullSecrets), maxPullSecrets)
 	}
 	for _, name := range o.pullSecrets {
 		if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
@@ -114,8 +114,8 @@ func (o *podOptions) readCredentials() error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", credentialsFlag, err)
 	}
-	if info.Size() > mostCredentials {
-		return fmt.Errorf("--%s: the file has %d bytes, but the limit of a Secret is %d", credentialsFlag, info.Size(), mostCredentials)
+	if info.Size() > maxCredentials {
+		return fmt.Errorf("--%s: the file has %d bytes, but the limit of a Secret is %d", credentialsFlag, info.Size(), maxCredentials)
 	}
 	data, err := os.ReadFile(o.credentials)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestJoin_RefusesWhatThePodsCannotHave(t *testing.T) {
 		"no such file":                   {[]string{"--image-pull-credential-file", "/nonexistent/x"}, "--image-pull-credential-file: stat /nonexistent/x"},
 		"no credentials":                 {[]string{"--image-pull-credential-file", fileWith(t, `{"credsStore":"desktop","auths":{}}`)}, "has no credentials"},
 		"no JSON":                        {[]string{"--image-pull-credential-file", fileWith(t, "hunter2")}, "has no credentials"},
-		"a large file":                   {[]string{"--image-pull-credential-file", fileWith(t, strings.Repeat(" ", mostCredentials+1))}, "but the limit of a Secret is"},
+		"a large file":                   {[]string{"--image-pull-credential-file", fileWith(t, strings.Repeat(" ", maxCredentials+1))}, "but the limit of a Secret is"},
 		"no name":                        {[]string{"--image-pull-secrets", "A"}, `"A" is not the name of a Secret`},
 		"the name of what is made":       {[]string{"--image-pull-secrets", deploy.PullSecretName, "--image-pull-credential-file", fileWith(t, dockerConfig)}, "must not include " + deploy.PullSecretName},
 		"another class":                  {[]string{"--resource-qos-class", "Guaranteed"}, `not "Guaranteed"`},

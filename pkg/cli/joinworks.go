@@ -194,7 +194,7 @@ func (m *managed) worksNow(ctx context.Context) (string, error) {
 	if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
 		return "", m.explain(client.IgnoreNotFound(err))
 	}
-	if _, brings := agentFlag(deployment, deploy.WorksFlag); brings {
+	if _, appliesWorks := agentFlag(deployment, deploy.WorksFlag); appliesWorks {
 		return "with rights that kubectl hub did not grant", nil
 	}
 	return "", nil

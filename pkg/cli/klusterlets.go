@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// notYetLooked is shown for an object without a status of hub-operator.
-const notYetLooked = "hub-operator has not processed it yet"
+// notReconciled is shown for an object without a status of hub-operator.
+const notReconciled = "hub-operator has not processed it yet"
 
 // conditionNow returns the condition for the current spec, or one with status Unknown.
 func conditionNow(conditions []metav1.Condition, generation int64, conditionType string) metav1.Condition {
@@ -58,7 +58,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 	case available.Status == metav1.ConditionFalse:
 		return saidBy(available)
 	}
-	return notYetLooked
+	return notReconciled
 }
 
 // awaitKlusterlet waits until the agent works with the hub, and prints what must happen next.

@@ -125,7 +125,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	}
 	have := make([]client.Object, len(objects))
 	for i, o := range objects {
-		have[i], err = m.objects.Look(ctx, o)
+		have[i], err = m.objects.Observe(ctx, o)
 		if err != nil {
 			return m.explain(err)
 		}

@@ -165,7 +165,7 @@ func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*ope
 	}
 	plan.objects, plan.have = objects, make([]client.Object, len(objects))
 	for i, object := range objects {
-		plan.have[i], err = m.objects.Look(ctx, object)
+		plan.have[i], err = m.objects.Observe(ctx, object)
 		if err != nil {
 			return nil, m.explainOperator(err)
 		}

@@ -39,7 +39,7 @@ func (n *inNamespace) placementNames(ctx context.Context, h *hub) (names []strin
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}

@@ -172,8 +172,8 @@ func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificat
 }
 
 // approve does what kubectl certificate approve does, for the request that was read. The hub pins the key of a request that an admin approves.
-func (h *hub) approve(ctx context.Context, cluster string, looked request) error {
-	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), looked.Name
+func (h *hub) approve(ctx context.Context, cluster string, observed request) error {
+	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), observed.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		csr, err := csrs.Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -182,7 +182,7 @@ func (h *hub) approve(ctx context.Context, cluster string, looked request) error
 		case !agentcsr.IsPending(csr):
 			return errors.New("it has since been denied or has failed: the agent must create another one")
 		}
-		if parsed, err := agentcsr.Parse(csr); err != nil || parsed.Cluster != cluster || parsed.KeySHA256 != looked.Key {
+		if parsed, err := agentcsr.Parse(csr); err != nil || parsed.Cluster != cluster || parsed.KeySHA256 != observed.Key {
 			return errors.New("it was replaced by another one: run the command again")
 		}
 		csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

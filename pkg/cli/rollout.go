@@ -45,7 +45,7 @@ func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *hub) (names []s
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	if !o.out.isTable() {
 		err = o.out.printObjects(o.Out, set)
 	} else {
-		err = o.tell(context.WithoutCancel(ctx), h, set)
+		err = o.printProgress(context.WithoutCancel(ctx), h, set)
 	}
 	if err == nil {
 		err = late
@@ -240,8 +240,8 @@ func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why strin
 	return false, why
 }
 
-// tell prints the progress of the rollout, with a line for each cluster that is not complete.
-func (o *rolloutStatusOptions) tell(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
+// printProgress prints the progress of the rollout, with a line for each cluster that is not complete.
+func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	l, s := &lines{out: o.Out}, &set.Status.Summary
 	done, why := isRolledOut(set)
 	if done {

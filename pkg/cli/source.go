@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// largestFile is the largest size in bytes of the file that the context is read from.
-	largestFile = 16 << 20
-	howToMake   = "create a ServiceAccount with the rights of cluster-admin there, and a kubeconfig with its token, " +
+	// maxFile is the largest size in bytes of the file that the context is read from.
+	maxFile   = 16 << 20
+	howToMake = "create a ServiceAccount with the rights of cluster-admin there, and a kubeconfig with its token, " +
 		"as docs/detached.md says under \"A kubeconfig for hub-operator\""
 )
 
@@ -56,9 +56,9 @@ func (s *source) read() error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", s.flag, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > largestFile {
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
 		return fmt.Errorf("--%s: %s must be a file of at most %d MiB: kubectl config view --minify --flatten prints the part for one cluster",
-			s.flag, s.file, largestFile>>20)
+			s.flag, s.file, maxFile>>20)
 	}
 	config, err := clientcmd.LoadFromFile(s.file)
 	if err != nil {

@@ -38,9 +38,9 @@ const (
 
 	// defaultTokenTTL is long enough for a day's work, and short because a leaked token can be used to request certificates.
 	defaultTokenTTL = 24 * time.Hour
-	// longestTokenTTL is longer than API servers grant.
-	longestTokenTTL  = 10 * 365 * 24 * time.Hour
-	shortestTokenTTL = 10 * time.Minute
+	// maxTokenTTL is longer than API servers grant.
+	maxTokenTTL = 10 * 365 * 24 * time.Hour
+	minTokenTTL = 10 * time.Minute
 )
 
 // These are keys of the Secret of a bootstrap token, and the group of its user.
@@ -113,8 +113,8 @@ func (o *tokenOptions) validate() error {
 	if len(o.auths) == 0 {
 		return fmt.Errorf("--registration-auth must be %s, %s or both", authCSR, authAWS)
 	}
-	if o.ttl < shortestTokenTTL || o.ttl > longestTokenTTL {
-		return fmt.Errorf("--token-ttl must be from %s to %s, not %s", shortestTokenTTL, longestTokenTTL, o.ttl)
+	if o.ttl < minTokenTTL || o.ttl > maxTokenTTL {
+		return fmt.Errorf("--token-ttl must be from %s to %s, not %s", minTokenTTL, maxTokenTTL, o.ttl)
 	}
 	if o.server != "" {
 		if err := checkServer(o.server); err != nil {

@@ -158,7 +158,7 @@ func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 		if u.Works != nil {
 			works = strconv.Itoa(*u.Works)
 		}
-		rows.Rows = append(rows.Rows, printableRow(u.Name, string(u.State), heard(u, now), cpu, memory, works, orNone(u.Reason)))
+		rows.Rows = append(rows.Rows, printableRow(u.Name, string(u.State), lastHeard(u, now), cpu, memory, works, orNone(u.Reason)))
 	}
 	return rows
 }
@@ -166,13 +166,13 @@ func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Agent Version", "Skew", "Upgrade", "Kubernetes Version")}
 	for _, u := range uses {
-		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, heard(u, now), u.Clock, u.Certificate,
+		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, lastHeard(u, now), u.Clock, u.Certificate,
 			strconv.FormatBool(u.Waits), orNone(u.Agent), orNone(u.Skew), orNone(u.Upgrade), orNone(u.Kubernetes)))
 	}
 	return rows
 }
 
-func heard(u *hubtree.ClusterUse, now time.Time) string {
+func lastHeard(u *hubtree.ClusterUse, now time.Time) string {
 	if age, known := u.Age(now); known {
 		return duration.HumanDuration(age)
 	}

@@ -29,8 +29,8 @@ const (
 	pageOf, pageOfWorks = 500, 50
 	// fewClusters is the largest number of clusters whose works are listed one by one, which needs no permission to list those of all.
 	fewClusters = 20
-	// mostNamespaces is the largest number of namespaces that are listed for a user who may not list the works of all.
-	mostNamespaces = 100
+	// maxNamespaces is the largest number of namespaces that are listed for a user who may not list the works of all.
+	maxNamespaces = 100
 )
 
 // treeReader reads what a user may see.
@@ -135,7 +135,7 @@ func countStates(root *hubtree.Node) string {
 	}
 	text := clusterCount(total)
 	for _, part := range []struct {
-		state hubtree.State
+		state hubtree.NodeState
 		is    string
 	}{{hubtree.Healthy, "available"}, {hubtree.Unhealthy, "not available"}, {hubtree.Unknown, "unknown"}, {hubtree.Progressing, "on the way"}} {
 		if n := counts[part.state]; n > 0 {
@@ -166,9 +166,9 @@ func (r *treeReader) tell(ctx context.Context, selector string, found map[string
 }
 
 // addWorks adds the works on clusters: all at once or, for a user who may not list those, cluster by cluster.
-func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map[string]*hubtree.Node, selector string, takes func(*workv1.ManifestWork) bool) error {
+func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map[string]*hubtree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
 	if len(found) > fewClusters {
-		err := r.eachWork(ctx, metav1.NamespaceAll, found, selector, takes)
+		err := r.eachWork(ctx, metav1.NamespaceAll, found, selector, matches)
 		if !hidden(err) {
 			return err
 		}
@@ -177,12 +177,12 @@ func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map
 	var denied []string
 	var reason error
 	for i, name := range names {
-		if i == mostNamespaces {
+		if i == maxNamespaces {
 			root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s: you may not list manifestworks in all namespaces, and no more than %d are checked one by one",
 				clusterCount(len(names)-i), i))
 			break
 		}
-		err := r.eachWork(ctx, name, found, selector, takes)
+		err := r.eachWork(ctx, name, found, selector, matches)
 		if !hidden(err) && err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map
 	return nil
 }
 
-func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*hubtree.Node, selector string, takes func(*workv1.ManifestWork) bool) error {
+func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*hubtree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
 	return eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
 		options.LabelSelector = selector
 		page, err := r.clusters.WorkV1().ManifestWorks(namespace).List(ctx, options)
@@ -209,7 +209,7 @@ func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[s
 		for i := range page.Items {
 			w := &page.Items[i]
 			on := found[w.Namespace]
-			if on == nil || takes != nil && !takes(w) {
+			if on == nil || matches != nil && !matches(w) {
 				continue
 			}
 			state := on.State

@@ -86,7 +86,7 @@ func (p *page) serve(ctx context.Context) error {
 	ctx, end := untilParentEnds(ctx)
 	defer end()
 	p.show(ctx, server, about)
-	if p.takesEnter(h.config) {
+	if p.promptForLink(h.config) {
 		go p.answerEnter(ctx, server)
 	}
 	return server.Serve(ctx, listener)
@@ -106,13 +106,13 @@ func (p *page) show(ctx context.Context, server *ui.Local, about ui.About) {
 	}
 }
 
-// takesEnter prints how to get another link, and reports whether Enter does that. A credential plugin may need the keyboard.
-func (p *page) takesEnter(config *rest.Config) bool {
+// promptForLink prints how to get another link, and reports whether Enter does that. A credential plugin may need the keyboard.
+func (p *page) promptForLink(config *rest.Config) bool {
 	if e := config.ExecProvider; e != nil && e.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		_, _ = fmt.Fprintln(p.ErrOut, "For another link, run this command again.")
 		return false
 	}
-	leaveKeyboard()
+	ignoreTerminalInput()
 	_, _ = fmt.Fprintln(p.ErrOut, "Press Enter for another link.")
 	return true
 }

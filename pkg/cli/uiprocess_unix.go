@@ -14,5 +14,5 @@ import (
 // apart prevents the Ctrl-C that ends this process from ending the command.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// leaveKeyboard prevents a background process from being stopped when it reads from the terminal.
-func leaveKeyboard() { signal.Ignore(syscall.SIGTTIN) }
+// ignoreTerminalInput prevents a background process from being stopped when it reads from the terminal.
+func ignoreTerminalInput() { signal.Ignore(syscall.SIGTTIN) }

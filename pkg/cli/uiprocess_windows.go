@@ -13,5 +13,5 @@ func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// leaveKeyboard does nothing: reads fail in a process that may not read.
-func leaveKeyboard() {}
+// ignoreTerminalInput does nothing: reads fail in a process that may not read.
+func ignoreTerminalInput() {}

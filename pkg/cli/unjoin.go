@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// leaveJob is the name of the Job by which the cluster leaves.
-	leaveJob = "hub-agent-unjoin"
-	// shortestLeave is the minimum time for leaving, and cleanupTimeout the time to clean up after it.
-	shortestLeave  = 10 * time.Second
+	// unjoinJob is the name of the Job by which the cluster leaves.
+	unjoinJob = "hub-agent-unjoin"
+	// minUnjoinTime is the minimum time for leaving, and cleanupTimeout the time to clean up after it.
+	minUnjoinTime  = 10 * time.Second
 	cleanupTimeout = 15 * time.Second
 )
 
@@ -180,7 +180,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	case !byUs.Owns(deployment):
 		err = fmt.Errorf("the Deployment %s/%s was not created by kubectl hub", m.namespace, deploy.AgentName)
 	default:
-		err = m.leaveInPlaceOf(ctx, deployment)
+		err = m.unjoinInPlaceOf(ctx, deployment)
 	}
 	if err == nil {
 		return true, nil
@@ -192,13 +192,13 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	return false, nil
 }
 
-// leaveInPlaceOf stops the agent, which would continue otherwise, and runs "hub-agent unjoin". It starts an agent again that could not leave.
-func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deployment) (err error) {
+// unjoinInPlaceOf stops the agent, which would continue otherwise, and runs "hub-agent unjoin". It starts an agent again that could not leave.
+func (m *managed) unjoinInPlaceOf(ctx context.Context, deployment *appsv1.Deployment) (err error) {
 	replicas := 1
 	if deployment.Spec.Replicas != nil {
 		replicas = int(*deployment.Spec.Replicas)
 	}
-	job, err := m.leaveJobFrom(ctx, deployment)
+	job, err := m.unjoinJobFrom(ctx, deployment)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deploym
 	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
 		return err
 	}
-	return m.runLeaveJob(ctx, job)
+	return m.runUnjoinJob(ctx, job)
 }
 
 func (m *managed) scale(ctx context.Context, deployment *appsv1.Deployment, replicas int) error {
@@ -227,42 +227,42 @@ func (m *managed) scale(ctx context.Context, deployment *appsv1.Deployment, repl
 	return nil
 }
 
-func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
+func (m *managed) runUnjoinJob(ctx context.Context, job *batchv1.Job) error {
 	// Delete a Job of an earlier attempt, whose result does not count.
 	if err := m.dropJob(ctx); err != nil {
 		return err
 	}
 	if err := m.Create(ctx, job, fieldOwner); err != nil {
-		return fmt.Errorf("creating Job %s: %w", leaveJob, m.explain(err))
+		return fmt.Errorf("creating Job %s: %w", unjoinJob, m.explain(err))
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		if err := m.dropJob(ctx); err != nil {
-			m.warn("Job %s was not deleted: %v", leaveJob, err)
+			m.warn("Job %s was not deleted: %v", unjoinJob, err)
 		}
 	}()
 	return m.await(ctx, "the cluster to leave the hub", func(ctx context.Context) (bool, string, error) {
 		now := &batchv1.Job{}
-		if err := m.Get(ctx, m.key(leaveJob), now); err != nil {
+		if err := m.Get(ctx, m.key(unjoinJob), now); err != nil {
 			return false, "", err
 		}
-		state, err := m.podState(ctx, leaveJob)
+		state, err := m.podState(ctx, unjoinJob)
 		if err != nil {
 			return false, "", err
 		}
 		for _, c := range now.Status.Conditions {
 			if c.Status == corev1.ConditionTrue && c.Type == batchv1.JobFailed {
-				return false, "", fmt.Errorf("the Job %s failed: %s", leaveJob, state)
+				return false, "", fmt.Errorf("the Job %s failed: %s", unjoinJob, state)
 			}
 		}
 		return now.Status.Succeeded > 0, state, nil
 	})
 }
 
-// leaveJobFrom returns a Job with the agent's pod: its image, its identity, and everything else that it needs.
-func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
-	labels := map[string]string{deploy.AgentLabel: leaveJob, deploy.LabelManagedBy: deploy.ManagedBy}
+// unjoinJobFrom returns a Job with the agent's pod: its image, its identity, and everything else that it needs.
+func (m *managed) unjoinJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
+	labels := map[string]string{deploy.AgentLabel: unjoinJob, deploy.LabelManagedBy: deploy.ManagedBy}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
 	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == deploy.AgentName })
 	if agent < 0 {
@@ -275,13 +275,13 @@ func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deploymen
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		// The Job times out before this command does, so that its error can be printed.
-		patience := max(time.Until(deadline)-cleanupTimeout, shortestLeave).Round(time.Second)
+		patience := max(time.Until(deadline)-cleanupTimeout, minUnjoinTime).Round(time.Second)
 		container.Args = append(container.Args, "--timeout="+patience.String())
 	}
 	container.LivenessProbe, container.ReadinessProbe, container.StartupProbe, container.Ports = nil, nil, nil, nil
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: m.namespace, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: unjoinJob, Namespace: m.namespace, Labels: labels},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template:     corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec},
@@ -290,13 +290,13 @@ func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deploymen
 }
 
 func (m *managed) dropJob(ctx context.Context) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: m.namespace}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: unjoinJob, Namespace: m.namespace}}
 	err := m.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing Job %s: %w", leaveJob, m.explain(err))
+		return fmt.Errorf("removing Job %s: %w", unjoinJob, m.explain(err))
 	}
-	which := client.MatchingLabels{deploy.AgentLabel: leaveJob}
-	return m.awaitNone(ctx, "the Job "+leaveJob+" to be gone", &batchv1.JobList{}, which)
+	which := client.MatchingLabels{deploy.AgentLabel: unjoinJob}
+	return m.awaitNone(ctx, "the Job "+unjoinJob+" to be gone", &batchv1.JobList{}, which)
 }
 
 // awaitNone waits until none of the objects exists.
@@ -358,7 +358,7 @@ func (m *managed) dropLeft(ctx context.Context) error {
 		return err
 	}
 	job := &batchv1.Job{}
-	if err := m.Get(ctx, m.key(leaveJob), job); err != nil || !byUs.Owns(job) {
+	if err := m.Get(ctx, m.key(unjoinJob), job); err != nil || !byUs.Owns(job) {
 		return m.explain(client.IgnoreNotFound(err))
 	}
 	return m.dropJob(ctx)

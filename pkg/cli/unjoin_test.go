@@ -22,7 +22,7 @@ import (
 
 const (
 	jobsPath = "/apis/batch/v1/namespaces/" + registration.AgentNamespace + "/jobs"
-	jobPath  = jobsPath + "/" + leaveJob
+	jobPath  = jobsPath + "/" + unjoinJob
 )
 
 // newJoined returns a cluster that has joined a hub, in the state after join and the registration of its agent. Jobs end with the given status.
@@ -48,7 +48,7 @@ func leavesBy(t *testing.T, cluster *fakeServer, status batchv1.JobStatus) {
 			if job == nil {
 				return false
 			}
-			done := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: leaveJob}, Status: status}
+			done := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: unjoinJob}, Status: status}
 			object, err := asMap(done)
 			if err == nil {
 				writeJSON(w, http.StatusOK, object)
@@ -83,7 +83,7 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	}
 	says(t, stderr, "deployment/"+deploy.AgentName+" deleted\n", "namespace/"+registration.AgentNamespace+" deleted\n")
 	// First the agent is stopped, then the Job notifies the hub, and then the agent is deleted before the objects that it needs.
-	want := []string{"PATCH " + deploy.AgentName, "DELETE " + leaveJob, "POST jobs", "DELETE " + leaveJob, "DELETE " + deploy.AgentName,
+	want := []string{"PATCH " + deploy.AgentName, "DELETE " + unjoinJob, "POST jobs", "DELETE " + unjoinJob, "DELETE " + deploy.AgentName,
 		"DELETE " + registration.HubKubeconfigSecret}
 	if got := cluster.changes(); len(got) < len(want) || !slices.Equal(got[:len(want)], want) || got[len(got)-1] != "DELETE "+registration.AgentNamespace {
 		t.Errorf("it changes %q, want first %q, and the namespace last", got, want)
@@ -136,7 +136,7 @@ func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
 // TestUnjoin_ThatTheHubIsNotTold verifies that an agent that could not leave continues to run, unless --force is set.
 func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	pod := func(message string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{deploy.AgentLabel: leaveJob}},
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{deploy.AgentLabel: unjoinJob}},
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
 				Terminated: &corev1.ContainerStateTerminated{Message: message}}}}}}
 	}

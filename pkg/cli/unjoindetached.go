@@ -238,11 +238,11 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 	if err != nil {
 		return err
 	}
-	clusters, told := h.clusters.ClusterV1().ManagedClusters(), false
+	clusters, notified := h.clusters.ClusterV1().ManagedClusters(), false
 	return m.await(ctx, "the hub to revoke the rights of cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), told && apierrors.IsUnauthorized(err):
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), notified && apierrors.IsUnauthorized(err):
 			return true, "", nil // it is gone, or has no permissions any more
 		case err != nil:
 			return false, "", unreachable("the hub "+config.Host, err, "this machine must be able to reach it")
@@ -257,7 +257,7 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 				return false, "", err
 			}
 		}
-		told = true
+		notified = true
 		accepted := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 		return accepted == nil || accepted.Reason == registration.ReasonDenied, "it was notified", nil
 	})

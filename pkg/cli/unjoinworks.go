@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// longestLook is how long works are finalized before the number of remaining works is printed.
-	longestLook = quietFor
-	// mostFailures is the largest number of failures that are printed.
-	mostFailures = 3
+	// progressInterval is how long works are finalized before the number of remaining works is printed.
+	progressInterval = quietFor
+	// maxFailures is the largest number of failures that are printed.
+	maxFailures = 3
 )
 
 // brought are the works of an agent in its cluster, and the number of their objects in its records.
@@ -61,7 +61,7 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 
 // brought is like lookForWorks, and returns an error if there are works and the user has not chosen what happens to them.
 func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
-	b, err = m.lookForWorks(ctx, have)
+	b, err = m.listRecords(ctx, have)
 	if err == nil && b.works > 0 && fate == "" {
 		err = fmt.Errorf("the agent has applied %s to this cluster: choose by --%s=%s or --%[2]s=%[4]s what happens to the objects, or delete the "+
 			"works on the hub first, while the agent runs", &b, worksFlag, withdraw.Delete, withdraw.Keep)
@@ -69,8 +69,8 @@ func (m *managed) brought(ctx context.Context, have identity, fate string) (b br
 	return b, err
 }
 
-// lookForWorks reads the records of the agent, for any of the hub's addresses.
-func (m *managed) lookForWorks(ctx context.Context, have identity) (b brought, err error) {
+// listRecords reads the records of the agent, for any of the hub's addresses.
+func (m *managed) listRecords(ctx context.Context, have identity) (b brought, err error) {
 	b.agentID, err = m.agentID(ctx, have)
 	if err != nil {
 		return b, err
@@ -136,7 +136,7 @@ func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := m.lookForWorks(ctx, have)
+	b, err := m.listRecords(ctx, have)
 	if err == nil && b.works > 0 {
 		m.warn("%s stay in the cluster unchanged, and no longer follow the hub: a later join with --%s resumes them, and unjoin "+
 			"removes them", &b, worksFlag)
@@ -157,7 +157,7 @@ func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) e
 		what = "the objects of works to be orphaned"
 	}
 	e := &ending{brought: b, fate: fate, failed: map[types.UID]error{}}
-	return m.await(ctx, what, e.look)
+	return m.await(ctx, what, e.poll)
 }
 
 func (m *managed) stopAgent(ctx context.Context) error {
@@ -183,8 +183,8 @@ type ending struct {
 	failed map[types.UID]error
 }
 
-// look finalizes records for a limited time, and returns how many are left.
-func (e *ending) look(ctx context.Context) (done bool, state string, err error) {
+// poll finalizes records for a limited time, and returns how many are left.
+func (e *ending) poll(ctx context.Context) (done bool, state string, err error) {
 	began := time.Now()
 	own, _, err := e.cluster.Records(ctx, e.agentID)
 	if err != nil {
@@ -192,7 +192,7 @@ func (e *ending) look(ctx context.Context) (done bool, state string, err error) 
 	}
 	left, why := len(own), ""
 	for _, record := range own {
-		if time.Since(began) > longestLook || ctx.Err() != nil {
+		if time.Since(began) > progressInterval || ctx.Err() != nil {
 			break
 		}
 		if e.failed[record.UID()] != nil {
@@ -222,8 +222,8 @@ func (e *ending) failure() error {
 		all = append(all, err)
 	}
 	slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	if len(all) > mostFailures {
-		all = append(all[:mostFailures], fmt.Errorf("and %d more", len(all)-mostFailures))
+	if len(all) > maxFailures {
+		all = append(all[:maxFailures], fmt.Errorf("and %d more", len(all)-maxFailures))
 	}
 	if len(all) == 0 {
 		return nil
@@ -260,7 +260,7 @@ func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured,
 			objects = slices.Insert(objects, len(objects)-1, o.(*unstructured.Unstructured)) // the Deployment is the last
 		}
 	}
-	b, err := m.lookForWorks(ctx, identity{})
+	b, err := m.listRecords(ctx, identity{})
 	if err != nil {
 		return nil, err
 	}

@@ -51,12 +51,12 @@ func (w *waiting) limit(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // await calls look until it is done. look returns the current state, or an error. A temporary error does not end the wait.
-func (g *global) await(ctx context.Context, what string, look func(context.Context) (done bool, state string, err error)) error {
+func (g *global) await(ctx context.Context, what string, check func(context.Context) (done bool, state string, err error)) error {
 	started := time.Now()
 	var saidAt time.Time
 	said, state := "", ""
 	for {
-		done, now, err := look(ctx)
+		done, now, err := check(ctx)
 		switch {
 		case done:
 			return nil

@@ -39,7 +39,7 @@ func (g *global) newWhy() *whyOptions {
 }
 
 // answer queries a hub. An API that is not served is an answer, too.
-func (o *whyOptions) answer(ask func(*answers.Hub) (*diagnosis.Answer, error)) error {
+func (o *whyOptions) answer(ask func(*answers.HubView) (*diagnosis.Answer, error)) error {
 	config, err := o.restConfig()
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (o *whyOptions) print(a *diagnosis.Answer) error {
 	l := &lines{out: o.Out}
 	l.printf("%s.", a.Verdict)
 	l.printf("")
-	marks := map[diagnosis.State]string{diagnosis.Passed: "passed", diagnosis.Broken: "BROKEN", diagnosis.Unseen: "NOT SEEN", diagnosis.NotReached: "-"}
+	marks := map[diagnosis.StepState]string{diagnosis.Passed: "passed", diagnosis.Broken: "BROKEN", diagnosis.Unseen: "NOT SEEN", diagnosis.NotReached: "-"}
 	wide := 0
 	for _, s := range a.Steps {
 		wide = max(wide, len(s.Name))

@@ -22,7 +22,7 @@ func (g *global) newWhyClusterCommand() *cobra.Command {
 		Args:              oneArg("a cluster"),
 		ValidArgsFunction: first(g.names(clusterNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.answer(func(h *answers.Hub) (*diagnosis.Answer, error) { return h.WhyCluster(cmd.Context(), args[0]) })
+			return o.answer(func(h *answers.HubView) (*diagnosis.Answer, error) { return h.WhyCluster(cmd.Context(), args[0]) })
 		},
 	}
 	o.out.addTo(cmd)

@@ -29,7 +29,7 @@ func (g *global) newWhyAccessRequestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.answer(func(h *answers.Hub) (*diagnosis.Answer, error) {
+			return o.answer(func(h *answers.HubView) (*diagnosis.Answer, error) {
 				return h.WhyAccessRequest(cmd.Context(), namespace, args[0])
 			})
 		},
@@ -45,7 +45,7 @@ func (n *inNamespace) accessRequestNames(ctx context.Context, h *hub) (names []s
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}

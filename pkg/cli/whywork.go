@@ -39,7 +39,7 @@ func (g *global) newWhyWorkCommand() *cobra.Command {
 }
 
 func (o *whyWorkOptions) run(ctx context.Context, name string) error {
-	return o.answer(func(h *answers.Hub) (*diagnosis.Answer, error) {
+	return o.answer(func(h *answers.HubView) (*diagnosis.Answer, error) {
 		return h.WhyWork(ctx, o.cluster+o.namespace, name, func() (string, error) {
 			h, err := o.hub()
 			if err != nil {

@@ -51,7 +51,7 @@ func (o *onClusters) names() ([]string, error) {
 
 // workNames completes the works of all clusters.
 func workNames(ctx context.Context, h *hub) (names []string, err error) {
-	list, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil, err
 	}

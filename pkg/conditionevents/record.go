@@ -17,7 +17,7 @@ import (
 )
 
 // longest is the maximum length of the note of an event, and longestReason that of its reason, in bytes. Reasons of conditions may be longer.
-const longest, longestReason = 1023, 128
+const longest, maxReason = 1023, 128
 
 // Record makes an event of a condition whose status or reason is another than before. It is called once the change is written.
 func Record(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, conditionType, action string) {
@@ -70,7 +70,7 @@ func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, act
 	if recorder == nil {
 		return
 	}
-	recorder.Eventf(about, nil, kind, Cut(reason, longestReason), action, "%s", Cut(message, longest))
+	recorder.Eventf(about, nil, kind, Cut(reason, maxReason), action, "%s", Cut(message, longest))
 }
 
 // Cut is a text of so many bytes at most. It ends with a whole character.

@@ -10,13 +10,13 @@ import (
 
 // Constraints are parsed expressions. All of them must be satisfied; without any, every node satisfies them.
 type Constraints struct {
-	expressions []*node
+	expressions []*exprNode
 }
 
-// node is a part of an expression.
-type node struct {
+// exprNode is a part of an expression.
+type exprNode struct {
 	kind     nodeKind
-	children []*node
+	children []*exprNode
 	term     *term
 	// position is where a comparison begins, or where an operand is missing: in characters, from 1.
 	position int
@@ -36,7 +36,7 @@ const (
 )
 
 // only returns the child of a node with a single child, and otherwise the node.
-func (n *node) only() *node {
+func (n *exprNode) only() *exprNode {
 	if len(n.children) == 1 {
 		return n.children[0]
 	}
@@ -44,7 +44,7 @@ func (n *node) only() *node {
 }
 
 // walk visits all comparisons and all missing operands, from left to right.
-func (n *node) walk(visit func(*node)) {
+func (n *exprNode) walk(visit func(*exprNode)) {
 	if n.kind == leaf || n.kind == empty {
 		visit(n)
 	}
@@ -53,7 +53,7 @@ func (n *node) walk(visit func(*node)) {
 	}
 }
 
-func (n *node) satisfied(properties *Properties) bool {
+func (n *exprNode) satisfied(properties *Properties) bool {
 	switch n.kind {
 	case leaf:
 		return n.term.satisfied(properties.get(n.term.name))
@@ -98,7 +98,7 @@ func (c *Constraints) Names() []string {
 	}
 	var names []string
 	for _, expression := range c.expressions {
-		expression.walk(func(n *node) {
+		expression.walk(func(n *exprNode) {
 			if n.kind == leaf {
 				names = append(names, n.term.name)
 			}

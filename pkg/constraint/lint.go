@@ -66,7 +66,7 @@ func (c *Constraints) Lint() []Warning {
 	}
 	var warnings []Warning
 	for i, expression := range c.expressions {
-		expression.walk(func(n *node) {
+		expression.walk(func(n *exprNode) {
 			warn := func(code Code, format string, arguments ...any) {
 				warnings = append(warnings, Warning{Expression: i, Position: n.position, Code: code, Message: fmt.Sprintf(format, arguments...)})
 			}

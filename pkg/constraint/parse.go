@@ -44,7 +44,7 @@ type parser struct {
 	terms int
 }
 
-func (p *parser) whole() (*node, error) {
+func (p *parser) whole() (*exprNode, error) {
 	root, err := p.alternatives(0)
 	if err == nil && p.at < len(p.input) {
 		err = p.fail(p.at, "no closing parenthesis, as none is open")
@@ -56,13 +56,13 @@ func (p *parser) whole() (*node, error) {
 }
 
 // alternatives parses until the end, or until a closing parenthesis, which it does not consume.
-func (p *parser) alternatives(depth int) (*node, *Error) {
-	all, together := &node{kind: either}, &node{kind: both}
+func (p *parser) alternatives(depth int) (*exprNode, *Error) {
+	all, together := &exprNode{kind: either}, &exprNode{kind: both}
 	after := ""
 	for {
 		p.space()
 		if p.ended() {
-			together.children = append(together.children, &node{kind: empty, position: p.position(p.at), after: after})
+			together.children = append(together.children, &exprNode{kind: empty, position: p.position(p.at), after: after})
 			break
 		}
 		operand, err := p.operand(depth)
@@ -85,7 +85,7 @@ func (p *parser) alternatives(depth int) (*node, *Error) {
 		}
 		if after == "OR" || after == "||" {
 			all.children = append(all.children, together.only())
-			together = &node{kind: both}
+			together = &exprNode{kind: both}
 		}
 	}
 	all.children = append(all.children, together.only())
@@ -93,7 +93,7 @@ func (p *parser) alternatives(depth int) (*node, *Error) {
 }
 
 // operand parses an expression in parentheses, or a comparison.
-func (p *parser) operand(depth int) (*node, *Error) {
+func (p *parser) operand(depth int) (*exprNode, *Error) {
 	if p.input[p.at] != '(' {
 		return p.comparison()
 	}
@@ -126,7 +126,7 @@ func (p *parser) conjunction() string {
 }
 
 // comparison parses a name, an operator and a value.
-func (p *parser) comparison() (*node, *Error) {
+func (p *parser) comparison() (*exprNode, *Error) {
 	start := p.at
 	if p.terms == MaxTerms {
 		return nil, p.fail(start, fmt.Sprintf("at most %d comparisons in all expressions", MaxTerms))
@@ -166,7 +166,7 @@ func (p *parser) comparison() (*node, *Error) {
 		}
 		return nil, p.failFound(valueAt, fmt.Sprintf("after %s %s", symbol, expected), literal)
 	}
-	return &node{kind: leaf, position: p.position(start), term: newTerm(name, op, symbol, literal)}, nil
+	return &exprNode{kind: leaf, position: p.position(start), term: newTerm(name, op, symbol, literal)}, nil
 }
 
 // operator returns the next operator. It is "in" only after a space: without one, that is the end of the name.

@@ -27,8 +27,8 @@ func (c *Constraints) Possible(fixed *Properties, single ...string) bool {
 }
 
 // leavesFirst returns nodes that must all be true, with comparisons first: what these exclude is then not tried in each alternative.
-func leavesFirst(nodes []*node) []*node {
-	var leaves, others []*node
+func leavesFirst(nodes []*exprNode) []*exprNode {
+	var leaves, others []*exprNode
 	for _, n := range nodes {
 		switch n.kind {
 		case leaf:
@@ -58,7 +58,7 @@ type search struct {
 
 // goals are nodes that must be true, and after them those of next.
 type goals struct {
-	nodes []*node
+	nodes []*exprNode
 	next  *goals
 }
 
@@ -80,8 +80,8 @@ func (s *search) solve(open *goals) bool {
 	case both:
 		return s.solve(&goals{nodes: leavesFirst(first.children), next: rest})
 	case either:
-		return slices.ContainsFunc(first.children, func(child *node) bool {
-			return s.solve(&goals{nodes: []*node{child}, next: rest})
+		return slices.ContainsFunc(first.children, func(child *exprNode) bool {
+			return s.solve(&goals{nodes: []*exprNode{child}, next: rest})
 		})
 	}
 	name := first.term.name

@@ -43,10 +43,10 @@ func (c *Constraints) Requires() []Branch {
 	if c == nil {
 		return []Branch{nil}
 	}
-	return (&node{kind: both, children: c.expressions}).requires()
+	return (&exprNode{kind: both, children: c.expressions}).requires()
 }
 
-func (n *node) requires() []Branch {
+func (n *exprNode) requires() []Branch {
 	switch n.kind {
 	case leaf:
 		return []Branch{{{Name: n.term.name, Keys: n.term.keys()}}}

@@ -32,8 +32,8 @@ const (
 	volumeKubeconfig = "hub-kubeconfig"
 	// user is the UID of our containers.
 	user = 65532
-	// mostQuota is the largest size that etcd recommends for its database.
-	mostQuota = 8 << 30
+	// maxQuota is the largest size that etcd recommends for its database.
+	maxQuota = 8 << 30
 )
 
 // KubeconfigSecret returns the name of the Secret with which a pod of this ServiceAccount reaches the hub, if it does not run on it.
@@ -97,7 +97,7 @@ func (p Pods) fillClaim(o *unstructured.Unstructured) error {
 
 // Quota returns the maximum size of the database of an embedded etcd on a volume: less than half of it, since a defragmentation writes a new copy
 // beside the old one.
-func Quota(volume resource.Quantity) int64 { return min(volume.Value()/5*2, mostQuota) }
+func Quota(volume resource.Quantity) int64 { return min(volume.Value()/5*2, maxQuota) }
 
 func (p Pods) fillDeployment(o *unstructured.Unstructured) error {
 	pod, err := mapIn(o.Object, "spec", "template", "spec")

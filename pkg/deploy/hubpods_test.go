@@ -153,7 +153,7 @@ func TestPods_AreAsAsked(t *testing.T) {
 		}
 	}
 	// The quota of the manifests is the one of their volume.
-	if Quota(resource.MustParse("10Gi")) != 4294967296 || Quota(resource.MustParse("1Ti")) != mostQuota {
+	if Quota(resource.MustParse("10Gi")) != 4294967296 || Quota(resource.MustParse("1Ti")) != maxQuota {
 		t.Error("the quota is not two fifths of the volume, and 8 GiB at most")
 	}
 }

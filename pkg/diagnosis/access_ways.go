@@ -175,8 +175,8 @@ func clusterWays(p Permission, t Target) []AccessWay {
 	return ways
 }
 
-// mostWays is the largest number of ways in an answer.
-const mostWays = 10
+// maxWays is the largest number of ways in an answer.
+const maxWays = 10
 
 // AddMoves adds the ways to write the label of the set default by a permission on another set: if that set exists, clusters move between the two with
 // the permission on the other one alone. The other sets are those of the user's rules, as far as they may be read.
@@ -191,7 +191,7 @@ func (f *AccessFacts) AddMoves() {
 		if !ok || other == "" || other == "*" || other == cluster.DefaultSet {
 			continue
 		}
-		if len(f.Ways) == mostWays {
+		if len(f.Ways) == maxWays {
 			break // each needs a review by the front
 		}
 		p.Name = name

@@ -51,7 +51,7 @@ type link struct {
 
 // outcome is the result of a check.
 type outcome struct {
-	state   State
+	state   StepState
 	text    string
 	finding *Finding
 	// also lists other things that could not be read, and that would have been checked.

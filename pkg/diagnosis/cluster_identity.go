@@ -98,12 +98,12 @@ func (c *clusterChain) identity() outcome {
 	}
 	return broken("requested "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
 		Cause: fmt.Sprintf("Certificate request %s, created by %s, is neither approved nor denied. The hub decides within seconds, or reports on the cluster that it leaves the request to a user. %s",
-			last.Name, last.Requester, lookFirst),
+			last.Name, last.Requester, checkFirst),
 		Turn: "the hub, or else an admin of the hub", Fix: c.approve()})
 }
 
-// lookFirst is printed if a request could be approved. The hub leaves a request to an admin if it cannot be sure about it.
-const lookFirst = "The certificate makes its owner the agent of the cluster: check its requester before you approve it."
+// checkFirst is printed if a request could be approved. The hub leaves a request to an admin if it cannot be sure about it.
+const checkFirst = "The certificate makes its owner the agent of the cluster: check its requester before you approve it."
 
 // approve returns the commands to review and approve the pending requests. If there are several, this program does not know the right one.
 func (c *clusterChain) approve() []string {
@@ -126,7 +126,7 @@ func (c *clusterChain) waits() (outcome, bool) {
 		return outcome{}, false
 	}
 	return broken("a request waits", Finding{ID: RequestWaits, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the hub",
-		Cause: "A certificate request of the cluster waits for an admin to approve or deny it: " + strings.TrimSuffix(said.Message, ".") + ". " + lookFirst, Fix: c.approve()}).without(c.Requests.Why()), true
+		Cause: "A certificate request of the cluster waits for an admin to approve or deny it: " + strings.TrimSuffix(said.Message, ".") + ". " + checkFirst, Fix: c.approve()}).without(c.Requests.Why()), true
 }
 
 func (c *clusterChain) refused(r *CertificateRequest) outcome {

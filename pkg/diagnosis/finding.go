@@ -46,21 +46,21 @@ func (f Finding) Link() string { return "docs/findings.md#" + f.ID.anchor() }
 // A Step is one link of a chain, such as "accepted". If one is broken, those after it do not matter.
 type Step struct {
 	// Name is a word or two, such as "accepted".
-	Name  string `json:"name"`
-	State State  `json:"state"`
+	Name  string    `json:"name"`
+	State StepState `json:"state"`
 	// Text describes the result for users.
 	Text string `json:"text,omitempty"`
 }
 
-// State is the state of a step.
-type State string
+// StepState is the state of a step.
+type StepState string
 
 // The states of a step. What could not be read is not considered passed.
 const (
-	Passed     State = "Passed"
-	Broken     State = "Broken"
-	Unseen     State = "Unseen"
-	NotReached State = "NotReached"
+	Passed     StepState = "Passed"
+	Broken     StepState = "Broken"
+	Unseen     StepState = "Unseen"
+	NotReached StepState = "NotReached"
 )
 
 // An Answer explains the state of something: a chain of steps of which the first broken one is the cause.

@@ -29,9 +29,9 @@ const (
 )
 
 const (
-	// mostSkew is less than agents and tokens tolerate, and more than the latency of a network.
-	mostSkew = 10 * time.Second
-	manager  = "hub-controller-manager"
+	// maxSkew is less than agents and tokens tolerate, and more than the latency of a network.
+	maxSkew = 10 * time.Second
+	manager = "hub-controller-manager"
 )
 
 // optional are the components that a hub may not have.
@@ -103,7 +103,7 @@ func (h *Hub) skewPrecision() time.Duration {
 }
 
 func (h *Hub) clocks() (found []Finding) {
-	if h.Skew.Abs() > mostSkew+h.SkewWithin {
+	if h.Skew.Abs() > maxSkew+h.SkewWithin {
 		direction := "ahead of"
 		if h.Skew < 0 {
 			direction = "behind"
@@ -118,7 +118,7 @@ func (h *Hub) clocks() (found []Finding) {
 		if l.Spec.RenewTime == nil || l.Spec.HolderIdentity == nil {
 			continue
 		}
-		if ahead := l.Spec.RenewTime.Sub(h.Now); ahead > mostSkew+h.SkewWithin {
+		if ahead := l.Spec.RenewTime.Sub(h.Now); ahead > maxSkew+h.SkewWithin {
 			found = append(found, Finding{ID: ClockSkew, Severity: Error, Object: "lease/" + l.Name + " in " + systemNamespace, Turn: turnAdmin,
 				Cause: fmt.Sprintf("%s has renewed its lease %s in the future: its clock is ahead of that of the hub. If it ends, no other process takes over in time.",
 					*l.Spec.HolderIdentity, ahead.Round(time.Second)),

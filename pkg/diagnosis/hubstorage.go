@@ -40,8 +40,8 @@ func (h *Hub) storage() (found []Finding) {
 }
 
 const (
-	// mostDeleted is the largest number of clusters that a command deletes, and largeFrom the size in bytes from which an object is listed.
-	mostDeleted, largeFrom = 20, 16 << 10
+	// maxDeleted is the largest number of clusters that a command deletes, and largeFrom the size in bytes from which an object is listed.
+	maxDeleted, largeFrom = 20, 16 << 10
 )
 
 // largest returns the names of large clusters that nothing depends on, because they are not accepted, and a description of the largest of all
@@ -61,7 +61,7 @@ func (h *Hub) largest() (names []string, words string) {
 		return nil, ""
 	}
 	for _, c := range all {
-		if c.size >= largeFrom && !c.Spec.HubAcceptsClient && len(names) < mostDeleted {
+		if c.size >= largeFrom && !c.Spec.HubAcceptsClient && len(names) < maxDeleted {
 			names = append(names, c.Name)
 		}
 	}

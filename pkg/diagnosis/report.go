@@ -19,12 +19,12 @@ func reportOf(checks []check) *Report {
 		r.Findings = append(r.Findings, c.find()...)
 	}
 	r.Sort()
-	r.limit(mostOfAKind)
+	r.limit(maxOfAKind)
 	return r
 }
 
-// mostOfAKind is the largest number of findings of one kind in a report: a hub can have many lost clusters for one cause.
-const mostOfAKind = 20
+// maxOfAKind is the largest number of findings of one kind in a report: a hub can have many lost clusters for one cause.
+const maxOfAKind = 20
 
 // limit keeps the first findings of each kind, and counts the others. The report must be sorted.
 func (r *Report) limit(most int) {
@@ -32,10 +32,10 @@ func (r *Report) limit(most int) {
 	for _, f := range r.Findings {
 		count[f.ID]++
 	}
-	told, kept := map[ID]int{}, []Finding{}
+	counts, kept := map[ID]int{}, []Finding{}
 	for _, f := range r.Findings {
-		told[f.ID]++
-		switch n := told[f.ID]; {
+		counts[f.ID]++
+		switch n := counts[f.ID]; {
 		case n <= most:
 			kept = append(kept, f)
 		case n == count[f.ID]:

@@ -15,14 +15,14 @@ import (
 )
 
 // A keep is a field that may leave the cluster: a path, in which [] is each element of a list, and the conversion of its value.
-type keep struct {
+type keptField struct {
 	path string
 	as   func(any) any
 }
 
 // kept are the fields of each kind that may be in an archive. All other fields are omitted, so that a new field is not included until it is added
 // here.
-var kept = map[string][]keep{
+var kept = map[string][]keptField{
 	"APIService":               {{"spec.group", same}, {"spec.version", same}, {"spec.service", same}, {"spec.insecureSkipTLSVerify", same}, {"spec.caBundle", hashed}, {"status.conditions", conditions}},
 	"CustomResourceDefinition": {{"spec.group", same}},
 	"ClusterRole":              {{"rules", same}}, "Role": {{"rules", same}},
@@ -50,14 +50,14 @@ var kept = map[string][]keep{
 	"CertificateSigningRequest": {{"spec.signerName", same}, {"spec.username", same}, {"spec.usages", same}, {"spec.request", hashed}, {"status.conditions", conditions}},
 }
 
-var webhookFields = []keep{{"webhooks[].name", same}, {"webhooks[].rules", same}, {"webhooks[].failurePolicy", same}, {"webhooks[].timeoutSeconds", same},
+var webhookFields = []keptField{{"webhooks[].name", same}, {"webhooks[].rules", same}, {"webhooks[].failurePolicy", same}, {"webhooks[].timeoutSeconds", same},
 	{"webhooks[].clientConfig.service", same}, {"webhooks[].clientConfig.caBundle", hashed}}
 
 // Redacted returns the parts of an object that may be in an archive.
 func Redacted(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}
 	for _, field := range []string{"name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "labels", "finalizers"} {
-		copyField(out, o.Object, keep{"metadata." + field, same})
+		copyField(out, o.Object, keptField{"metadata." + field, same})
 	}
 	if keys := slices.Sorted(maps.Keys(o.GetAnnotations())); len(keys) > 0 {
 		out["metadata"].(map[string]any)["annotationKeys"] = anyList(keys)
@@ -69,7 +69,7 @@ func Redacted(o *unstructured.Unstructured) map[string]any {
 }
 
 // copyField copies the field at a path.
-func copyField(to, from map[string]any, k keep) {
+func copyField(to, from map[string]any, k keptField) {
 	head, rest, deeper := strings.Cut(k.path, ".")
 	name, isList := strings.CutSuffix(head, "[]")
 	value, ok := from[name]
@@ -87,7 +87,7 @@ func copyField(to, from map[string]any, k keep) {
 				into = map[string]any{}
 			}
 			to[name] = into
-			copyField(into, below, keep{rest, k.as})
+			copyField(into, below, keptField{rest, k.as})
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func copyField(to, from map[string]any, k keep) {
 		case !deeper:
 			into[i] = k.as(element)
 		case isMap && target != nil:
-			copyField(target, below, keep{rest, k.as})
+			copyField(target, below, keptField{rest, k.as})
 		}
 	}
 	to[name] = into
@@ -164,7 +164,7 @@ func conditions(v any) any {
 		from, _ := c.(map[string]any)
 		to := map[string]any{}
 		for _, field := range []string{"type", "status", "reason", "message", "lastTransitionTime", "lastUpdateTime"} {
-			copyField(to, from, keep{field, same})
+			copyField(to, from, keptField{field, same})
 		}
 		out = append(out, to)
 	}

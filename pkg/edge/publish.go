@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// mostNamed is the maximum number of items that a warning names.
-const mostNamed = 3
+// maxNamed is the maximum number of items that a warning names.
+const maxNamed = 3
 
 // Warnings returns the warnings for the author of a service when it is published. All of it is allowed.
 func (s *Service) Warnings() []string {
@@ -58,8 +58,8 @@ func (s *Service) conflict() string {
 }
 
 func named(names []string) string {
-	if len(names) > mostNamed {
-		return strings.Join(names[:mostNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-mostNamed)
+	if len(names) > maxNamed {
+		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNamed)
 	}
 	return strings.Join(names, ", ")
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// lookInterval is the interval of the checks whether the database is full.
-	lookInterval = time.Second
+	// checkInterval is the interval of the checks whether the database is full.
+	checkInterval = time.Second
 	// reclaimInterval is the minimum time between two attempts to reclaim space.
 	reclaimInterval = 10 * time.Second
 	// reclaimShare limits attempts to reclaim space, since a defragmentation blocks reads and writes: the pause after an attempt is at least this
@@ -55,9 +55,9 @@ func (o Options) reserve() int64 { return min(o.QuotaBackendBytes/8, maxReserveB
 // reopen returns the size in bytes below which a server that was full accepts writes again.
 func (o Options) reopen() int64 { return o.limit() / 100 * 95 }
 
-// Room returns why there is no room for writes, and what to do; nil if there is room. Callers that check it before a write leave the rest of the
+// CheckSpace returns why there is no room for writes, and what to do; nil if there is room. Callers that check it before a write leave the rest of the
 // quota to deletions.
-func (s *Server) Room() error {
+func (s *Server) CheckSpace() error {
 	backend := s.etcd.Server.Backend()
 	size := backend.Size()
 	if size < s.opts.limit() && size >= s.opts.limit()-s.opts.reserve() {
@@ -74,8 +74,8 @@ func (s *Server) Room() error {
 		size, s.opts.QuotaBackendBytes, s.opts.QuotaBackendBytes-s.opts.limit(), s.opts.reopen(), quotaFlag)
 }
 
-// makeRoom checks until the server stops whether the database is full, and makes room if it is.
-func (s *Server) makeRoom(ctx context.Context) {
+// reclaimWhenFull checks until the server stops whether the database is full, and makes room if it is.
+func (s *Server) reclaimWhenFull(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -85,7 +85,7 @@ func (s *Server) makeRoom(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}()
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	var next time.Time
 	quotaGauge.Set(float64(s.opts.limit()))
@@ -109,7 +109,7 @@ func (s *Server) makeRoom(ctx context.Context) {
 // pause returns the delay before the next attempt: short, while deletions use up their reserve.
 func (s *Server) pause() time.Duration {
 	if s.etcd.Server.Backend().Size() >= s.reserveLow() {
-		return lookInterval
+		return checkInterval
 	}
 	return reclaimInterval
 }

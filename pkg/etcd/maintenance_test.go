@@ -74,7 +74,7 @@ func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
 		}
 		eventually(t, "writes are accepted again", func() error {
 			_, err := server.client.Put(t.Context(), "small", "x")
-			return errors.Join(err, server.Room())
+			return errors.Join(err, server.CheckSpace())
 		})
 		if alarms := server.etcd.Server.Alarms(); len(alarms) > 0 {
 			t.Errorf("the alarms %v are left", alarms)
@@ -98,7 +98,7 @@ func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 		if code := readyz(server); code != http.StatusOK {
 			t.Errorf("readyz of a full server is %d, but it can be read", code)
 		}
-		if err := server.Room(); err == nil || !strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
+		if err := server.CheckSpace(); err == nil || !strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
 			t.Errorf("of a database that is full of live objects it is said: %v", err)
 		}
 		if got, err := server.client.Get(t.Context(), "kept-0"); err != nil || len(got.Kvs) != 1 {
@@ -119,7 +119,7 @@ func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	}
 	eventually(t, "writes are accepted with a larger quota", func() error {
 		_, err := server.client.Put(t.Context(), "more", value)
-		return errors.Join(err, server.Room())
+		return errors.Join(err, server.CheckSpace())
 	})
 	server.Stop()
 
@@ -130,7 +130,7 @@ func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	}
 	eventually(t, "writes are accepted again", func() error {
 		_, err := server.client.Put(t.Context(), "small", "x")
-		return errors.Join(err, server.Room())
+		return errors.Join(err, server.CheckSpace())
 	})
 }
 
@@ -140,7 +140,7 @@ func TestRoom_KeepsAReserve(t *testing.T) {
 	opts.QuotaBackendBytes = 8 << 20
 	server := startServer(t, opts)
 	value := strings.Repeat("x", 64<<10)
-	for i := 0; server.Room() == nil; i++ {
+	for i := 0; server.CheckSpace() == nil; i++ {
 		if _, err := server.client.Put(t.Context(), fmt.Sprintf("kept-%d", i), value); err != nil {
 			t.Fatal(err)
 		}

@@ -43,9 +43,9 @@ type Server struct {
 	grpc      *atomic.Pointer[grpc.Server]
 	transport storagebackend.TransportConfig
 
-	full      atomic.Bool // writes are rejected, until space is reclaimed
-	reclaimed int64       // the revision of the last attempt to reclaim space
-	keeper    sync.WaitGroup
+	full       atomic.Bool // writes are rejected, until space is reclaimed
+	reclaimed  int64       // the revision of the last attempt to reclaim space
+	background sync.WaitGroup
 
 	stopping chan struct{} // closed when Stop starts
 	stopped  chan struct{} // closed when Stop has finished
@@ -114,7 +114,7 @@ func start(ctx context.Context, opts Options) (*Server, error) {
 		s.noteFull(ctx)
 	}
 	background := context.WithoutCancel(ctx)
-	s.keeper.Go(func() { s.makeRoom(background) })
+	s.background.Go(func() { s.reclaimWhenFull(background) })
 	return s, nil
 }
 
@@ -243,7 +243,7 @@ func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
 		defer close(s.stopped)
 		close(s.stopping)
-		s.keeper.Wait() // the database must not be closed during a defragmentation
+		s.background.Wait() // the database must not be closed during a defragmentation
 		if gs := s.grpc.Load(); gs != nil {
 			// etcd itself waits 7 seconds for watches, which never end on their own.
 			cutOff := time.AfterFunc(drainTimeout, gs.Stop)

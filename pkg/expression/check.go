@@ -14,8 +14,8 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// mostTold is the maximum length of a reported fault, in bytes. It may quote the expression.
-const mostTold = 512
+// maxMessage is the maximum length of a reported fault, in bytes. It may quote the expression.
+const maxMessage = 512
 
 // undeclared is the prefix of cel-go's message about a name that an environment does not have.
 const undeclared = "undeclared reference to"
@@ -61,5 +61,5 @@ func first(all []*common.Error) error {
 		return errors.New("it cannot be read")
 	}
 	at, message := all[0].Location, all[0].Message
-	return errors.New(strings.ToValidUTF8(fmt.Sprintf("%d:%d: %s", at.Line(), at.Column()+1, message[:min(len(message), mostTold)]), ""))
+	return errors.New(strings.ToValidUTF8(fmt.Sprintf("%d:%d: %s", at.Line(), at.Column()+1, message[:min(len(message), maxMessage)]), ""))
 }

@@ -110,12 +110,12 @@ func format(args ...ref.Val) ref.Val {
 	}
 	// No verb prints more than all arguments together. A number takes up to 1 + 309 + 1 + 100 characters.
 	verbs := strings.Count(string(text), "%")
-	room := MaxText - len(text)
+	remaining := MaxText - len(text)
 	if verbs > 0 {
-		room /= verbs
+		remaining /= verbs
 	}
-	textOf(list, &room)
-	if room < 0 {
+	textOf(list, &remaining)
+	if remaining < 0 {
 		return tooLong()
 	}
 	program, err := formatter()
@@ -130,27 +130,27 @@ func format(args ...ref.Val) ref.Val {
 }
 
 // textOf subtracts the maximum length of a formatted value from room.
-func textOf(value ref.Val, room *int) {
+func textOf(value ref.Val, remaining *int) {
 	const number = 512
 	switch v := value.(type) {
 	case types.String:
 		// In hexadecimal.
-		*room -= 2 * len(v)
+		*remaining -= 2 * len(v)
 	case types.Bytes:
-		*room -= 8 * len(v)
+		*remaining -= 8 * len(v)
 	case traits.Lister:
-		for i := types.Int(0); *room >= 0 && i < v.Size().(types.Int); i++ {
-			*room -= 2
-			textOf(v.Get(i), room)
+		for i := types.Int(0); *remaining >= 0 && i < v.Size().(types.Int); i++ {
+			*remaining -= 2
+			textOf(v.Get(i), remaining)
 		}
 	case traits.Mapper:
-		for it := v.Iterator(); *room >= 0 && it.HasNext() == types.True; {
+		for it := v.Iterator(); *remaining >= 0 && it.HasNext() == types.True; {
 			k := it.Next()
-			*room -= 4
-			textOf(k, room)
-			textOf(v.Get(k), room)
+			*remaining -= 4
+			textOf(k, remaining)
+			textOf(v.Get(k), remaining)
 		}
 	default:
-		*room -= number
+		*remaining -= number
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// mostAlike is how many unhealthy children that are alike are shown with their children.
-	mostAlike = 3
-	// mostNames is the largest number of names that are shown of a group.
-	mostNames = 3
+	// maxAlike is how many unhealthy children that are alike are shown with their children.
+	maxAlike = 3
+	// maxNames is the largest number of names that are shown of a group.
+	maxNames = 3
 )
 
 // Fold returns a tree with what a reader looks for: healthy nodes are collapsed, and grouped by kind. Of unhealthy nodes that are alike, the first
@@ -56,7 +56,7 @@ func foldKind(nodes []*Node) (shown []*Node) {
 		folded := Fold(n)
 		like := folded.likeness(false)
 		seen[like]++
-		if seen[like] <= mostAlike {
+		if seen[like] <= maxAlike {
 			shown = append(shown, folded)
 			continue
 		}
@@ -97,8 +97,8 @@ func (n *Node) join(one *Node) {
 		n.of++
 		n.names = append(n.names, one.Name)
 	}
-	if len(n.names) > mostNames {
-		n.names = n.names[:mostNames]
+	if len(n.names) > maxNames {
+		n.names = n.names[:maxNames]
 	}
 }
 

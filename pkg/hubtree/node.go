@@ -14,22 +14,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is the state of an object.
-type State string
+// NodeState is the state of an object.
+type NodeState string
 
 // The states, the best first.
 const (
-	Healthy State = "Healthy"
+	Healthy NodeState = "Healthy"
 	// Progressing: it is in progress, or waits for a decision.
-	Progressing State = "Progressing"
+	Progressing NodeState = "Progressing"
 	// Unknown: it could not be read, or has no current status.
-	Unknown   State = "Unknown"
-	Unhealthy State = "Unhealthy"
+	Unknown   NodeState = "Unknown"
+	Unhealthy NodeState = "Unhealthy"
 )
 
-var byBadness = []State{Healthy, Progressing, Unknown, Unhealthy}
+var byBadness = []NodeState{Healthy, Progressing, Unknown, Unhealthy}
 
-func badness(s State) int { return slices.Index(byBadness, s) }
+func badness(s NodeState) int { return slices.Index(byBadness, s) }
 
 // The reasons that are not those of conditions.
 const (
@@ -52,10 +52,10 @@ const (
 // Node is an object with what belongs to it, or a group of objects that are alike.
 type Node struct {
 	// Kind is the kind of the object. A condition and a manifest of a work have the kinds Condition and Manifest.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name,omitempty"`
-	State     State  `json:"state"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	State     NodeState `json:"state"`
 	// Reason, Message and Since are those of the condition that determines the state.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
@@ -83,7 +83,7 @@ func (n *Node) Add(children ...*Node) {
 }
 
 // Worst returns the worst state in the tree.
-func (n *Node) Worst() State {
+func (n *Node) Worst() NodeState {
 	worst := n.State
 	for _, c := range n.Children {
 		if s := c.Worst(); badness(s) > badness(worst) {
@@ -94,8 +94,8 @@ func (n *Node) Worst() State {
 }
 
 // Counts returns the number of children of a kind in each state.
-func (n *Node) Counts(kind string) map[State]int {
-	counts := map[State]int{}
+func (n *Node) Counts(kind string) map[NodeState]int {
+	counts := map[NodeState]int{}
 	for _, c := range n.Children {
 		if c.Kind == kind {
 			counts[c.State] += max(1, c.of)
@@ -105,13 +105,13 @@ func (n *Node) Counts(kind string) map[State]int {
 }
 
 // by sets the state of a node with the reason and message of a condition.
-func (n *Node) by(state State, c *metav1.Condition) {
+func (n *Node) by(state NodeState, c *metav1.Condition) {
 	n.State, n.Reason, n.Message = state, c.Reason, c.Message
 	n.Since = since(c.LastTransitionTime)
 }
 
 // because sets a state with a reason and message of its own.
-func (n *Node) because(state State, reason, message string) {
+func (n *Node) because(state NodeState, reason, message string) {
 	n.State, n.Reason, n.Message, n.Since = state, reason, message, nil
 }
 
@@ -123,7 +123,7 @@ func since(t metav1.Time) *metav1.Time {
 }
 
 // ofStatus returns the state of an object that is healthy if a condition is True.
-func ofStatus(status metav1.ConditionStatus) State {
+func ofStatus(status metav1.ConditionStatus) NodeState {
 	switch status {
 	case metav1.ConditionTrue:
 		return Healthy

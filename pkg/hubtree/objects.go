@@ -162,7 +162,7 @@ func Namespace(name string, namespace *corev1.Namespace) *Node {
 const conditionNamespaceAvailable = "NamespaceAvailable"
 
 // ManagedNamespaces returns the namespaces in the cluster that sets require.
-func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Node) {
+func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster NodeState) (nodes []*Node) {
 	for i := range c.Status.ManagedNamespaces {
 		asked := &c.Status.ManagedNamespaces[i]
 		n := &Node{Kind: KindManagedNamespace, Name: asked.Name, Conditions: asked.Conditions}
@@ -178,7 +178,7 @@ func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Nod
 }
 
 // stale sets the state to Unknown if the node is Healthy and its agent does not respond now.
-func (n *Node) stale(cluster State) {
+func (n *Node) stale(cluster NodeState) {
 	if n.State == Healthy && cluster != Healthy {
 		n.State, n.Reason, n.Message = Unknown, ReasonStale, "it had this state when the agent last reported it"
 	}

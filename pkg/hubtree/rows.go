@@ -15,7 +15,7 @@ import (
 type Row struct {
 	// Name has the branches of the tree before it.
 	Name                   string
-	State                  State
+	State                  NodeState
 	Reason, Since, Message string
 }
 

@@ -22,11 +22,11 @@ import (
 
 // ClusterUse has the values of a cluster that are compared with others. It is small, since there may be many clusters.
 type ClusterUse struct {
-	Name      string `json:"name"`
-	State     State  `json:"state"`
-	Reason    string `json:"reason,omitempty"`
-	Accepted  bool   `json:"accepted"`
-	Available string `json:"available"`
+	Name      string    `json:"name"`
+	State     NodeState `json:"state"`
+	Reason    string    `json:"reason,omitempty"`
+	Accepted  bool      `json:"accepted"`
+	Available string    `json:"available"`
 	// Renewed is when the agent last renewed its lease, or nil if not known.
 	Renewed *metav1.Time `json:"renewed,omitempty"`
 	// CPU and Memory are the resources for workloads, or nil if the agent has not reported them.

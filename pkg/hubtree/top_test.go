@@ -16,7 +16,7 @@ import (
 )
 
 func TestSortClusters(t *testing.T) {
-	use := func(name string, renewed time.Duration, cpu, memory string, works int, state State) *ClusterUse {
+	use := func(name string, renewed time.Duration, cpu, memory string, works int, state NodeState) *ClusterUse {
 		u := &ClusterUse{Name: name, State: state, Kubernetes: "v1." + cpu}
 		if renewed > 0 {
 			at := ago(renewed)

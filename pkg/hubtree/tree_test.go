@@ -85,7 +85,7 @@ func TestStates(t *testing.T) {
 	unjoined.Status.Joined = metav1.ConditionFalse
 	for name, test := range map[string]struct {
 		node   *Node
-		state  State
+		state  NodeState
 		reason string
 	}{
 		"a member that is available":      {Member(member("c", metav1.ConditionTrue)), Healthy, ""},
@@ -146,7 +146,7 @@ func TestLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		every int32
 		age   time.Duration
-		want  State
+		want  NodeState
 	}{
 		"young":               {60, 10 * time.Second, Healthy},
 		"as old as it may be": {60, 5 * time.Minute, Healthy},

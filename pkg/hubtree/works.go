@@ -15,7 +15,7 @@ import (
 )
 
 // Work returns a work on a cluster of that state, with its manifests.
-func Work(w *workv1.ManifestWork, cluster State) *Node {
+func Work(w *workv1.ManifestWork, cluster NodeState) *Node {
 	n := &Node{Kind: KindWork, Namespace: w.Namespace, Name: w.Name, Conditions: w.Status.Conditions}
 	n.workState(w)
 	silent := cluster
@@ -113,7 +113,7 @@ func ReplicaSet(r *workv1alpha1.ManifestWorkReplicaSet) *Node {
 	}
 	for _, step := range []struct {
 		condition string
-		otherwise State
+		otherwise NodeState
 	}{
 		{workv1alpha1.ManifestWorkReplicaSetConditionPlacementVerified, Unhealthy},
 		{workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut, Progressing},

@@ -29,8 +29,8 @@ type RolePath string
 func (p RolePath) String() string { return cmp.Or(string(p), "/") }
 
 const (
-	longestPath   = 512
-	longestPolicy = 2048
+	maxPath   = 512
+	maxPolicy = 2048
 )
 
 var (
@@ -47,8 +47,8 @@ func ParseRolePath(path string) (RolePath, error) {
 	switch {
 	case path == "" || path == "/":
 		return "", nil
-	case len(path) > longestPath:
-		return refuse(fmt.Sprintf("it has %d characters, and IAM allows %d", len(path), longestPath))
+	case len(path) > maxPath:
+		return refuse(fmt.Sprintf("it has %d characters, and IAM allows %d", len(path), maxPath))
 	case !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, "/"):
 		return refuse("it must begin and end with a slash")
 	case strings.Contains(path, "//"):
@@ -75,8 +75,8 @@ func CheckBoundary(arn string, hub Cluster) error {
 	policy, isPolicy := strings.CutPrefix(parts[5], "policy")
 	slash := strings.LastIndex(policy, "/")
 	switch {
-	case len(arn) > longestPolicy:
-		return refuse("it has %d characters, and IAM allows %d", len(arn), longestPolicy)
+	case len(arn) > maxPolicy:
+		return refuse("it has %d characters, and IAM allows %d", len(arn), maxPolicy)
 	case parts[1] != hub.Partition:
 		return refuse("its partition is %s, and the hub is in %s", quote(parts[1]), hub.Partition)
 	case parts[2] != "iam" || parts[3] != "":

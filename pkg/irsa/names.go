@@ -17,7 +17,7 @@ const (
 	managedRolePrefix = "ocm-managed-cluster-"
 	creatorRoleSuffix = "_managed-cluster-identity-creator"
 
-	longestRoleName = 64
+	maxRoleName = 64
 )
 
 // The tags of the roles of a managed cluster.
@@ -103,7 +103,7 @@ func (i Identity) Tags() map[string]string {
 // name: a longer one is cut, and extended by a hash of the whole name, which distinguishes it from others with the same beginning.
 func CreatorRole(hub Cluster) string {
 	name := hub.Name
-	if most := longestRoleName - len(creatorRoleSuffix); len(name) > most {
+	if most := maxRoleName - len(creatorRoleSuffix); len(name) > most {
 		sum := sha256.Sum256([]byte(name))
 		hash := "-" + hex.EncodeToString(sum[:4])
 		name = name[:most-len(hash)] + hash

@@ -16,7 +16,7 @@ func (c Config) Cluster(name string) Config {
 }
 
 // Clusters returns the plain clusters beside the hub, by name, whether they run or not.
-func (h *Hub) Clusters() (clusters []*Hub, err error) {
+func (h *Instance) Clusters() (clusters []*Instance, err error) {
 	entries, err := os.ReadDir(h.config.Dir)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (h *Hub) Clusters() (clusters []*Hub, err error) {
 }
 
 // startClusters starts those of Config.Clusters.
-func (h *Hub) startClusters(ctx context.Context) error {
+func (h *Instance) startClusters(ctx context.Context) error {
 	for i := range h.config.Clusters {
 		name := clusterName(i)
 		h.config.Log("Starting a cluster beside the hub, %s", name)

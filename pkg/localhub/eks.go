@@ -37,15 +37,15 @@ const authenticatorKubeconfig = "webhook.kubeconfig"
 // authenticatorHealth is the health address of the authenticator, on all interfaces and independent of its flags.
 const authenticatorHealth = "127.0.0.1:21363"
 
-func (h *Hub) authenticatorFile(name string) string { return h.path(procAuthenticator, name) }
+func (h *Instance) authenticatorFile(name string) string { return h.path(procAuthenticator, name) }
 
 // authenticatorFlags are for all of its commands: some settings are flags of one only.
-func (h *Hub) authenticatorFlags() []string {
+func (h *Instance) authenticatorFlags() []string {
 	return []string{"--config=" + h.authenticatorFile("config.yaml"), "--feature-gates=ConfiguredInitDirectories=true"}
 }
 
 // initAuthenticator creates the authenticator's certificate, and returns the flags with which kube-apiserver uses the authenticator.
-func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error) {
+func (h *Instance) initAuthenticator(ctx context.Context) (flags []string, err error) {
 	webhook := h.authenticatorFile(authenticatorKubeconfig)
 	config, err := yaml.Marshal(map[string]any{
 		"clusterID": h.config.EKS.ClusterName,
@@ -89,7 +89,7 @@ func kubeconfigOf(server string) *clientcmdapi.Config {
 }
 
 // Authenticator returns a handler of TokenReviews that uses the authenticator of this hub, with aws-auth.
-func (h *Hub) Authenticator() (http.Handler, error) {
+func (h *Instance) Authenticator() (http.Handler, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", h.authenticatorFile(authenticatorKubeconfig))
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (h *Hub) Authenticator() (http.Handler, error) {
 	}, nil
 }
 
-func (h *Hub) startAuthenticator(ctx context.Context) error {
+func (h *Instance) startAuthenticator(ctx context.Context) error {
 	// The health server is not started where the port is in use: nothing of a hub listens on other addresses than loopback.
 	if taken, err := net.Listen("tcp", authenticatorHealth); err == nil {
 		h.taken = taken

@@ -26,7 +26,7 @@ const runDir = "run"
 const LockFile = "lock"
 
 // open creates the directories, takes the lock and finds the running processes.
-func open(config Config) (*Hub, error) {
+func open(config Config) (*Instance, error) {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
 	}
@@ -53,7 +53,7 @@ func open(config Config) (*Hub, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("the hub in %s is being started or stopped by another command: wait for it", config.Dir)
 	}
-	h := &Hub{config: config, started: map[string]bool{}, lock: lock}
+	h := &Instance{config: config, started: map[string]bool{}, lock: lock}
 	h.ports, err = readPorts(h.config.portsFile())
 	if err == nil {
 		err = h.refuseFormer()
@@ -65,7 +65,7 @@ func open(config Config) (*Hub, error) {
 	return h, nil
 }
 
-func (h *Hub) unlock() {
+func (h *Instance) unlock() {
 	if h.lock != nil {
 		_ = h.lock.Close()
 		h.lock = nil
@@ -73,12 +73,12 @@ func (h *Hub) unlock() {
 }
 
 // frontURL returns the URL of a front for clients.
-func (h *Hub) frontURL(replica int) string {
+func (h *Instance) frontURL(replica int) string {
 	return "https://" + localserver.Address(h.ports[memberName(procFront, replica)])
 }
 
 // runningFronts returns the running fronts. If none runs, as before the first start, it returns those that will.
-func (h *Hub) runningFronts() (running []int) {
+func (h *Instance) runningFronts() (running []int) {
 	all := h.members(procFront)
 	for _, i := range all {
 		if h.running(memberName(procFront, i)) {
@@ -92,7 +92,7 @@ func (h *Hub) runningFronts() (running []int) {
 }
 
 // etcds returns the etcds of this hub, by the name of their first process.
-func (h *Hub) etcds() []string {
+func (h *Instance) etcds() []string {
 	if h.config.ExternalEtcd {
 		return []string{procEtcd, procHubEtcd}
 	}
@@ -100,7 +100,7 @@ func (h *Hub) etcds() []string {
 }
 
 // etcd returns one of the hub's etcds, by the name of its first process.
-func (h *Hub) etcd(name string) localserver.Etcd {
+func (h *Instance) etcd(name string) localserver.Etcd {
 	etcd := localserver.Etcd{
 		Certificates: h.certificates(), ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name),
 		Server: name, Client: name + "-client", Peer: name + "-peer", UnsafeNoFsync: h.config.UnsafeNoFsync,
@@ -115,11 +115,11 @@ func (h *Hub) etcd(name string) localserver.Etcd {
 }
 
 // StartEtcd starts a member of each etcd and waits until they serve, which needs most of the others.
-func (h *Hub) StartEtcd(ctx context.Context, member int) error { return h.startEtcds(ctx, member) }
+func (h *Instance) StartEtcd(ctx context.Context, member int) error { return h.startEtcds(ctx, member) }
 
 // KillEtcd kills a member of each etcd with SIGKILL. If the others are a majority, it waits until they serve: they need some time to detect the loss
 // of a leader before they elect another one, and writes fail until then.
-func (h *Hub) KillEtcd(ctx context.Context, member int) error {
+func (h *Instance) KillEtcd(ctx context.Context, member int) error {
 	for _, name := range h.etcds() {
 		h.kill(memberName(name, member))
 	}
@@ -132,7 +132,7 @@ func (h *Hub) KillEtcd(ctx context.Context, member int) error {
 }
 
 // startEtcds starts members of each etcd. It starts all before it waits for one: a member of a new etcd serves only when most of the others run.
-func (h *Hub) startEtcds(ctx context.Context, members ...int) error {
+func (h *Instance) startEtcds(ctx context.Context, members ...int) error {
 	for _, name := range h.etcds() {
 		for _, i := range members { // the number of members is derived from the directories, so all of them are created first
 			if err := os.MkdirAll(h.path(memberName(name, i)), 0o700); err != nil {
@@ -151,7 +151,7 @@ func (h *Hub) startEtcds(ctx context.Context, members ...int) error {
 }
 
 // awaitEtcds waits until members of each etcd serve.
-func (h *Hub) awaitEtcds(ctx context.Context, members ...int) error {
+func (h *Instance) awaitEtcds(ctx context.Context, members ...int) error {
 	for _, name := range h.etcds() {
 		for _, i := range members {
 			etcd := h.etcd(name).Through(i)
@@ -165,7 +165,7 @@ func (h *Hub) awaitEtcds(ctx context.Context, members ...int) error {
 }
 
 // startFronts starts etcd and all kube-apiservers.
-func (h *Hub) startFronts(ctx context.Context) error {
+func (h *Instance) startFronts(ctx context.Context) error {
 	if err := h.identify(); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ plugins:
 `
 
 // limitEvents returns the flags of a kube-apiserver that limits Events.
-func (h *Hub) limitEvents() ([]string, error) {
+func (h *Instance) limitEvents() ([]string, error) {
 	file := h.path("admission.yaml")
 	if err := os.WriteFile(file, []byte(eventLimits), 0o600); err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (h *Hub) limitEvents() ([]string, error) {
 }
 
 // StartFront starts a kube-apiserver and waits until it is ready.
-func (h *Hub) StartFront(ctx context.Context, replica int) error {
+func (h *Instance) StartFront(ctx context.Context, replica int) error {
 	name := memberName(procFront, replica)
 	server := localserver.KubeAPIServer{
 		Port: h.ports[name], Certificates: h.certificates(), Server: procFront, ClientCA: clientBundle,
@@ -246,7 +246,7 @@ func (h *Hub) StartFront(ctx context.Context, replica int) error {
 
 // KillFront kills a kube-apiserver with SIGKILL. From then on the kubeconfigs name another one; a process that has read one before must be restarted
 // to use it.
-func (h *Hub) KillFront(replica int) {
+func (h *Instance) KillFront(replica int) {
 	h.kill(memberName(procFront, replica))
 	if err := h.kubeconfigs(); err != nil {
 		h.config.Log("%v", err)

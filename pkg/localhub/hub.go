@@ -31,7 +31,7 @@ import (
 )
 
 // deploy applies the API objects of a hub, since there are no nodes for the rest.
-func (h *Hub) deploy(ctx context.Context) error {
+func (h *Instance) deploy(ctx context.Context) error {
 	components := slices.Clone(h.config.Components)
 	if h.config.EKS != nil {
 		components = append(components, "aws-auth")
@@ -55,7 +55,7 @@ func (h *Hub) deploy(ctx context.Context) error {
 }
 
 // apply applies manifests as the hub's admin.
-func (h *Hub) apply(ctx context.Context, manifests io.Reader) error {
+func (h *Instance) apply(ctx context.Context, manifests io.Reader) error {
 	cmd := h.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=localhub", "-f", "-")
 	cmd.Stdin = manifests
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -85,7 +85,7 @@ func apiServices() (all []apiregistrationv1.APIService, err error) {
 }
 
 // startHub starts our servers and waits until the front serves their APIs.
-func (h *Hub) startHub(ctx context.Context) error {
+func (h *Instance) startHub(ctx context.Context) error {
 	for _, i := range h.members(procHubAPIServer) {
 		if err := h.StartHubAPIServer(ctx, i); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (h *Hub) startHub(ctx context.Context) error {
 	return h.StartHubControllerManager(ctx)
 }
 
-func (h *Hub) startKubeControllerManager(ctx context.Context) error {
+func (h *Instance) startKubeControllerManager(ctx context.Context) error {
 	if h.config.WithoutKubeControllerManager {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 }
 
 // StartHubAPIServer starts a replica of hub-apiserver and waits until it is ready.
-func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
+func (h *Instance) StartHubAPIServer(ctx context.Context, replica int) error {
 	name := memberName(procHubAPIServer, replica)
 	kubeconfig := h.kubeconfigFile(name)
 	args := []string{
@@ -150,7 +150,7 @@ func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
 
 // StartHubControllerManager starts hub-controller-manager and hub-certificate-approver, which runs some of its controllers with rights of its own. It
 // waits until they are ready.
-func (h *Hub) StartHubControllerManager(ctx context.Context) error {
+func (h *Instance) StartHubControllerManager(ctx context.Context) error {
 	err := h.startControllers(ctx, procHubController, "--controllers=sets,placements,works,edge,access,registration")
 	if err != nil || !h.approves() {
 		return err
@@ -159,11 +159,11 @@ func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 }
 
 // approves reports whether hub-certificate-approver has anything to do.
-func (h *Hub) approves() bool {
+func (h *Instance) approves() bool {
 	return !h.config.WithoutHubCertificateApprover && !slices.Contains(h.config.HubControllerManagerArgs, "--registration-drivers=")
 }
 
-func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
+func (h *Instance) startControllers(ctx context.Context, name string, args ...string) error {
 	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
 	// A single process needs no Lease, and must not exit when it gets no processor time for as long as a leader's renewal may take.
 	args = append(args, "--leader-elect=false", "--kubeconfig="+h.kubeconfigFile(name),
@@ -176,12 +176,12 @@ func (h *Hub) startControllers(ctx context.Context, name string, args ...string)
 
 // StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: with its ServiceAccount, and the rights of that. It does
 // not wait until the agent has joined a hub.
-func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
+func (h *Instance) StartHubAgent(ctx context.Context, args ...string) error {
 	return h.StartHubAgentIn(ctx, 0, registration.AgentNamespace, args...)
 }
 
 // StartHubAgentIn is StartHubAgent for one of Config.HubAgents, by its number, with a ServiceAccount in another namespace.
-func (h *Hub) StartHubAgentIn(ctx context.Context, i int, namespace string, args ...string) error {
+func (h *Instance) StartHubAgentIn(ctx context.Context, i int, namespace string, args ...string) error {
 	name := memberName(procHubAgent, i)
 	kubeconfig, err := h.actAs(name, namespace, registration.AgentServiceAccount)
 	if err != nil {
@@ -208,15 +208,15 @@ func healthy(ctx context.Context, port int, path string) bool {
 }
 
 // KillHubAPIServer kills a replica with SIGKILL.
-func (h *Hub) KillHubAPIServer(replica int) {
+func (h *Instance) KillHubAPIServer(replica int) {
 	h.kill(memberName(procHubAPIServer, replica))
 }
 
 // StopHubAPIServer stops a replica gracefully.
-func (h *Hub) StopHubAPIServer(replica int) { h.stop(memberName(procHubAPIServer, replica)) }
+func (h *Instance) StopHubAPIServer(replica int) { h.stop(memberName(procHubAPIServer, replica)) }
 
 // StopHubControllerManager stops hub-controller-manager and hub-certificate-approver gracefully.
-func (h *Hub) StopHubControllerManager() {
+func (h *Instance) StopHubControllerManager() {
 	for _, name := range []string{procHubApprover, procHubController} {
 		h.stop(name)
 	}
@@ -224,7 +224,7 @@ func (h *Hub) StopHubControllerManager() {
 
 // RouteFront makes the fronts use one replica of hub-apiserver, and waits until all our APIServices are available at each running front. Their
 // OpenAPI documents, which kubectl explain needs, follow within two seconds.
-func (h *Hub) RouteFront(ctx context.Context, replica int) error {
+func (h *Instance) RouteFront(ctx context.Context, replica int) error {
 	if h.record != nil {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 }
 
 // AwaitServed waits until all our APIServices are available at each running front.
-func (h *Hub) AwaitServed(ctx context.Context) error {
+func (h *Instance) AwaitServed(ctx context.Context) error {
 	ours, err := apiServices()
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 }
 
 // servingCA returns the CA of hub-apiserver's certificate from the front, or nil while it has none.
-func (h *Hub) servingCA() []byte {
+func (h *Instance) servingCA() []byte {
 	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
 	if err != nil {
 		return nil

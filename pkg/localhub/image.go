@@ -15,19 +15,19 @@ import (
 var inImages = []string{procHubAPIServer, procHubController, procHubAgent}
 
 // isImaged reports whether a program runs in its image.
-func (h *Hub) isImaged(bin string) bool {
+func (h *Instance) isImaged(bin string) bool {
 	return h.config.ImagesDir != "" && slices.Contains(inImages, bin)
 }
 
 // imaged returns the file of a program, in its image if it runs there.
-func (h *Hub) imaged(bin string) string {
+func (h *Instance) imaged(bin string) string {
 	if h.isImaged(bin) {
 		return image.Program(h.config.ImagesDir, bin)
 	}
 	return h.bin(bin)
 }
 
-func (h *Hub) checkImages() error {
+func (h *Instance) checkImages() error {
 	if h.config.ImagesDir == "" {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (h *Hub) checkImages() error {
 
 // inImage returns how a process is started in its image, if it must run there: with this program's own command, which becomes it. The environment has
 // the variables of a container, and those that tests set for Kubernetes' libraries.
-func (h *Hub) inImage(name, bin string, args, env []string) (string, []string, []string) {
+func (h *Instance) inImage(name, bin string, args, env []string) (string, []string, []string) {
 	if !h.isImaged(bin) {
 		return h.bin(bin), args, env
 	}

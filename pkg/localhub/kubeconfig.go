@@ -13,10 +13,10 @@ import (
 // adminClient is a member of system:masters.
 const adminClient = "admin"
 
-func (h *Hub) kubeconfigFile(client string) string { return h.path(client + ".kubeconfig") }
+func (h *Instance) kubeconfigFile(client string) string { return h.path(client + ".kubeconfig") }
 
 // clients returns the clients that have a kubeconfig: each hub-apiserver has its own, so that not all of them need the same front.
-func (h *Hub) clients() []string {
+func (h *Instance) clients() []string {
 	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider, procNode}
 	for _, i := range h.members(procHubAPIServer) {
 		names = append(names, memberName(procHubAPIServer, i))
@@ -25,7 +25,7 @@ func (h *Hub) clients() []string {
 }
 
 // kubeconfigs writes the kubeconfigs of all clients that have a certificate.
-func (h *Hub) kubeconfigs() error {
+func (h *Instance) kubeconfigs() error {
 	for _, name := range h.clients() {
 		if kind, _ := memberOf(name); !h.has(kind) {
 			continue
@@ -39,7 +39,7 @@ func (h *Hub) kubeconfigs() error {
 
 // kubeconfig writes the kubeconfig of a client with its embedded certificate, for a running front. It retains the contexts of other clusters that a
 // user has added.
-func (h *Hub) kubeconfig(client string) error {
+func (h *Instance) kubeconfig(client string) error {
 	read := func(file string) []byte {
 		data, _ := os.ReadFile(file) // client-go reports a missing file
 		return data

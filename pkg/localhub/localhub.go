@@ -68,14 +68,14 @@ type Config struct {
 	Log func(format string, args ...any)
 }
 
-// Hub is a running hub.
-type Hub struct {
+// Instance is a running hub.
+type Instance struct {
 	config Config
 	ports  ports
 	// started are the processes that this process has started.
 	started map[string]bool
 	// clusters are those of Config.Clusters that this process has started.
-	clusters []*Hub
+	clusters []*Instance
 	lock     *os.File
 	taken    net.Listener // a port that no process may have, or nil
 	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is contacted. It is for tests.
@@ -100,7 +100,7 @@ const (
 
 // Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. On failure, it stops what it
 // started; what ran before, and did not have to be restarted, continues.
-func Start(ctx context.Context, config Config) (*Hub, error) {
+func Start(ctx context.Context, config Config) (*Instance, error) {
 	h, err := open(config)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 }
 
 // Open returns the hub in a directory, whatever of it runs, to inspect it or to stop it.
-func Open(config Config) (*Hub, error) {
+func Open(config Config) (*Instance, error) {
 	h, err := open(config)
 	if err == nil {
 		h.unlock()
@@ -126,7 +126,7 @@ func Open(config Config) (*Hub, error) {
 	return h, err
 }
 
-func (h *Hub) start(ctx context.Context) error {
+func (h *Instance) start(ctx context.Context) error {
 	if err := h.checkTools(); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (h *Hub) start(ctx context.Context) error {
 }
 
 // startBehind starts the processes behind the fronts.
-func (h *Hub) startBehind(ctx context.Context) error {
+func (h *Instance) startBehind(ctx context.Context) error {
 	if h.config.Plain {
 		return h.startKubeControllerManager(ctx)
 	}
@@ -157,7 +157,7 @@ func (h *Hub) startBehind(ctx context.Context) error {
 	return h.startHub(ctx)
 }
 
-func (h *Hub) checkTools() error {
+func (h *Instance) checkTools() error {
 	tools := []string{"etcd", "kube-apiserver", "kubectl"}
 	if !h.config.WithoutKubeControllerManager {
 		tools = append(tools, procKCM)
@@ -184,20 +184,20 @@ func (h *Hub) checkTools() error {
 	return nil
 }
 
-func (h *Hub) path(elements ...string) string {
+func (h *Instance) path(elements ...string) string {
 	return filepath.Join(append([]string{h.config.Dir}, elements...)...)
 }
 
-func (h *Hub) bin(name string) string { return filepath.Join(h.config.BinDir, name) }
+func (h *Instance) bin(name string) string { return filepath.Join(h.config.BinDir, name) }
 
 // Dir returns the hub's directory.
-func (h *Hub) Dir() string { return h.config.Dir }
+func (h *Instance) Dir() string { return h.config.Dir }
 
 // AdminKubeconfig returns the path of the kubeconfig of a member of system:masters.
-func (h *Hub) AdminKubeconfig() string { return h.kubeconfigFile(adminClient) }
+func (h *Instance) AdminKubeconfig() string { return h.kubeconfigFile(adminClient) }
 
 // AdminConfig returns a configuration for a running front, as a member of system:masters. Clients are not rate-limited.
-func (h *Hub) AdminConfig() *rest.Config {
+func (h *Instance) AdminConfig() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", h.AdminKubeconfig())
 	if err != nil {
 		panic(fmt.Sprintf("the hub has written %s itself: %v", h.AdminKubeconfig(), err))
@@ -207,14 +207,14 @@ func (h *Hub) AdminConfig() *rest.Config {
 }
 
 // FrontConfig returns a configuration for one of several fronts, running or not, as a member of system:masters.
-func (h *Hub) FrontConfig(replica int) *rest.Config {
+func (h *Instance) FrontConfig(replica int) *rest.Config {
 	config := h.AdminConfig()
 	config.Host = h.frontURL(replica)
 	return config
 }
 
 // FrontURLs returns the URLs of the running fronts.
-func (h *Hub) FrontURLs() (urls []string) {
+func (h *Instance) FrontURLs() (urls []string) {
 	for _, i := range h.runningFronts() {
 		urls = append(urls, h.frontURL(i))
 	}
@@ -222,12 +222,12 @@ func (h *Hub) FrontURLs() (urls []string) {
 }
 
 // UserConfig returns a configuration for a running front that impersonates a user.
-func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
+func (h *Instance) UserConfig(user string, groups ...string) *rest.Config {
 	return impersonate(h.AdminConfig(), user, groups)
 }
 
 // HubAPIServerAddresses returns the addresses of the replicas of hub-apiserver, as HOST:PORT. A Plain cluster keeps them free.
-func (h *Hub) HubAPIServerAddresses() (addresses []string) {
+func (h *Instance) HubAPIServerAddresses() (addresses []string) {
 	for _, i := range h.members(procHubAPIServer) {
 		addresses = append(addresses, localserver.Address(h.ports[memberName(procHubAPIServer, i)]))
 	}
@@ -235,7 +235,7 @@ func (h *Hub) HubAPIServerAddresses() (addresses []string) {
 }
 
 // HubAPIServerConfig returns a configuration for one replica of hub-apiserver without the front, as a member of system:masters.
-func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
+func (h *Instance) HubAPIServerConfig(replica int) *rest.Config {
 	config := h.AdminConfig()
 	config.Host = "https://" + localserver.Address(h.ports[memberName(procHubAPIServer, replica)])
 	// Its certificate is signed by a CA in the hub's APIServices, for the name of its Service.
@@ -245,7 +245,7 @@ func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
 }
 
 // HubAPIServerUserConfig returns a configuration for one replica of hub-apiserver without the front, as another user.
-func (h *Hub) HubAPIServerUserConfig(replica int, user string, groups ...string) *rest.Config {
+func (h *Instance) HubAPIServerUserConfig(replica int, user string, groups ...string) *rest.Config {
 	return impersonate(h.HubAPIServerConfig(replica), user, groups)
 }
 
@@ -255,7 +255,7 @@ func impersonate(config *rest.Config, user string, groups []string) *rest.Config
 }
 
 // Kubectl returns a kubectl command with the admin's kubeconfig.
-func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+func (h *Instance) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.bin("kubectl"), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
 	// Its discovery cache stays with the hub.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -265,7 +265,7 @@ func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // PIDs returns the ids of the running processes, by name, without those of clusters beside the hub.
-func (h *Hub) PIDs() map[string]int {
+func (h *Instance) PIDs() map[string]int {
 	pids := map[string]int{}
 	for _, name := range h.processes() {
 		if h.running(name) {
@@ -280,7 +280,7 @@ var stopOrder = []string{procNode, procProvider, procHubAgent, procHubApprover, 
 	procHubAPIServer, procFront, procHubEtcd, procEtcd}
 
 // Stop stops all processes, gracefully where possible, and those of the clusters beside the hub.
-func (h *Hub) Stop() {
+func (h *Instance) Stop() {
 	defer h.unlock()
 	h.stop(procSupervisor) // from here on nothing is restarted
 	clusters, err := h.Clusters()
@@ -297,7 +297,7 @@ func all(string) bool { return true }
 
 // Kill kills all processes with SIGKILL, and those of the clusters beside the hub. It is much faster than Stop, for a hub whose data is no longer
 // needed.
-func (h *Hub) Kill() {
+func (h *Instance) Kill() {
 	defer h.unlock()
 	h.kill(procSupervisor)
 	clusters, err := h.Clusters()
@@ -316,14 +316,14 @@ func (h *Hub) Kill() {
 }
 
 // stopStarted stops what this process has started.
-func (h *Hub) stopStarted() {
+func (h *Instance) stopStarted() {
 	for _, c := range h.clusters {
 		c.stopStarted()
 	}
 	h.stopProcesses(func(name string) bool { return h.started[name] })
 }
 
-func (h *Hub) stopProcesses(which func(name string) bool) {
+func (h *Instance) stopProcesses(which func(name string) bool) {
 	for _, kind := range stopOrder {
 		for _, name := range h.processes() { // one by one: an etcd member that is the leader transfers the leadership
 			if of, _ := memberOf(name); of == kind && which(name) {
@@ -335,7 +335,7 @@ func (h *Hub) stopProcesses(which func(name string) bool) {
 }
 
 // free releases the port that no process of the hub may have.
-func (h *Hub) free() {
+func (h *Instance) free() {
 	if h.taken != nil {
 		_ = h.taken.Close()
 		h.taken = nil

@@ -20,7 +20,7 @@ const NodeCommand = "node"
 
 // StartNode gives the cluster a node, which runs pods of hub-operator and of agents that serve other clusters; see package node. It waits until the
 // node is ready.
-func (h *Hub) StartNode(ctx context.Context) error {
+func (h *Instance) StartNode(ctx context.Context) error {
 	// It combines a kubelet, a scheduler and the requesters of tokens for pods.
 	kubeconfig, err := h.actAsUser(procNode, pkix.Name{CommonName: "system:node:" + node.Name, Organization: []string{"system:masters"}})
 	if err != nil {

@@ -33,20 +33,20 @@ const (
 func etcdClientCA(etcd string) string { return etcd + "-client-ca" }
 func etcdPeerCA(etcd string) string   { return etcd + "-peer-ca" }
 
-func (h *Hub) pki(name string) string { return h.path("pki", name) }
+func (h *Instance) pki(name string) string { return h.path("pki", name) }
 
-func (h *Hub) certificates() localserver.Certificates {
+func (h *Instance) certificates() localserver.Certificates {
 	return localserver.Certificates{Dir: h.path("pki")}
 }
 
 // authority creates a CA of the hub, or returns the existing one.
-func (h *Hub) authority(name string) (*localserver.Authority, error) {
+func (h *Instance) authority(name string) (*localserver.Authority, error) {
 	return h.certificates().Authority(name, "clusterhub-local-"+name)
 }
 
 // identify creates all certificates and keys of the processes.
-func (h *Hub) identify() error {
-	if err := h.leaveOneCA(); err != nil {
+func (h *Instance) identify() error {
+	if err := h.migrateOneCA(); err != nil {
 		return err
 	}
 	authorities := map[string]*localserver.Authority{}
@@ -97,8 +97,8 @@ func (h *Hub) identify() error {
 	return h.certificates().Bundle(clientBundle, clients...)
 }
 
-// leaveOneCA migrates a hub with a single CA. The running processes trust it, and must exit before.
-func (h *Hub) leaveOneCA() error {
+// migrateOneCA migrates a hub with a single CA. The running processes trust it, and must exit before.
+func (h *Instance) migrateOneCA() error {
 	if !h.has(serverCA) || h.has(csrSigner) {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (h *Hub) leaveOneCA() error {
 }
 
 // has reports whether a certificate of that name exists.
-func (h *Hub) has(name string) bool {
+func (h *Instance) has(name string) bool {
 	return exists(h.certificates().Cert(name))
 }
 
@@ -131,12 +131,12 @@ func serviceAccount(namespace, name string) pkix.Name {
 }
 
 // actAs creates the kubeconfig of a process with the identity of a ServiceAccount.
-func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
+func (h *Instance) actAs(process, namespace, name string) (kubeconfig string, err error) {
 	return h.actAsUser(process, serviceAccount(namespace, name))
 }
 
 // actAsUser creates the kubeconfig of a process with the identity of a user.
-func (h *Hub) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
+func (h *Instance) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
 	ca, err := h.authority(clientCA)
 	if err != nil {
 		return "", err

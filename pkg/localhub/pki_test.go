@@ -108,7 +108,7 @@ func TestIdentify_ServerCAIsForServersOnly(t *testing.T) {
 }
 
 // bundled returns the CAs whose clients the front authenticates.
-func bundled(t *testing.T, h *Hub) (names []string) {
+func bundled(t *testing.T, h *Instance) (names []string) {
 	t.Helper()
 	certs, err := cert.CertsFromFile(h.certificates().Cert(clientBundle))
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 const startTimeout = 90 * time.Second
 
 // process returns a process of the hub, whether it runs or not.
-func (h *Hub) process(name string) localserver.Process {
+func (h *Instance) process(name string) localserver.Process {
 	p := processIn(h.config.Dir, name)
 	p.Tied, p.SharesSession = !h.config.Detach, h.config.Detach
 	return p
@@ -37,18 +37,18 @@ func processIn(dir, name string) localserver.Process {
 }
 
 // running reports whether a process of the hub runs. If that is unknown, it returns false, and the process cannot be started either.
-func (h *Hub) running(name string) bool {
+func (h *Instance) running(name string) bool {
 	running, err := h.process(name).Running()
 	return err == nil && running
 }
 
 // processes returns the names of the processes that have been started at some time.
-func (h *Hub) processes() []string {
+func (h *Instance) processes() []string {
 	return h.withFile(".lock")
 }
 
 // withFile returns the names of the processes that have a file with that suffix.
-func (h *Hub) withFile(ending string) []string {
+func (h *Instance) withFile(ending string) []string {
 	files, err := filepath.Glob(h.path(runDir, "*"+ending))
 	if err != nil {
 		return nil // only for an invalid pattern
@@ -79,7 +79,7 @@ func fingerprint(bin string, args, env []string) (string, error) {
 var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, image.Binary}
 
 // run starts a process like launch, and waits until it is ready.
-func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
+func (h *Instance) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
 	if err := h.launch(name, bin, args, env); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 
 // launch starts a process unless it is running. One of ours with another binary, other flags, or another kubeconfig is restarted; the others are not,
 // which is logged.
-func (h *Hub) launch(name, bin string, args, env []string) error {
+func (h *Instance) launch(name, bin string, args, env []string) error {
 	p, fingerprintFile := h.process(name), h.path(runDir, name+".runs")
 	knows := env
 	if slices.Contains(restarted, bin) { // it reads the address of the front only once
@@ -134,7 +134,7 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 }
 
 // await waits until a process is ready.
-func (h *Hub) await(ctx context.Context, name string, ready func(context.Context) bool) error {
+func (h *Instance) await(ctx context.Context, name string, ready func(context.Context) bool) error {
 	if h.record != nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (h *Hub) await(ctx context.Context, name string, ready func(context.Context
 }
 
 // stop stops a process, gracefully if possible.
-func (h *Hub) stop(name string) {
+func (h *Instance) stop(name string) {
 	h.unwant(name)
 	p := h.process(name)
 	end := p.Stop
@@ -167,7 +167,7 @@ func (h *Hub) stop(name string) {
 }
 
 // kill kills a process with SIGKILL.
-func (h *Hub) kill(name string) {
+func (h *Instance) kill(name string) {
 	h.unwant(name)
 	if err := h.process(name).Kill(); err != nil {
 		h.config.Log("%v", err)
@@ -175,7 +175,7 @@ func (h *Hub) kill(name string) {
 }
 
 // refuseFormer returns an error about processes that earlier versions of this program have started and recorded in other files.
-func (h *Hub) refuseFormer() error {
+func (h *Instance) refuseFormer() error {
 	var pids []string
 	for _, name := range h.withFile(".pid") {
 		data, err := os.ReadFile(h.path(runDir, name+".pid"))

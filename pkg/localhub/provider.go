@@ -17,7 +17,7 @@ const ProviderNamespace = "openmcp-system"
 
 // StartLocalProvider starts a provider of clusters that are processes on this machine, with a ServiceAccount of its own, and waits until its profile
 // ENVIRONMENT.NAME.default exists. The clusters' processes end together with it.
-func (h *Hub) StartLocalProvider(ctx context.Context, environment, name string, args ...string) error {
+func (h *Instance) StartLocalProvider(ctx context.Context, environment, name string, args ...string) error {
 	kubeconfig, err := h.actAs(procProvider, ProviderNamespace, procProvider+"-"+name)
 	if err != nil {
 		return err
@@ -39,4 +39,4 @@ func (h *Hub) StartLocalProvider(ctx context.Context, environment, name string, 
 }
 
 // StopLocalProvider stops the provider gracefully, and its clusters with it.
-func (h *Hub) StopLocalProvider() { h.stop(procProvider) }
+func (h *Instance) StopLocalProvider() { h.stop(procProvider) }

@@ -24,7 +24,7 @@ type Status struct {
 }
 
 // Status returns the status of all processes of the hub and of the clusters beside it, sorted by name.
-func (h *Hub) Status(now time.Time) ([]Status, error) {
+func (h *Instance) Status(now time.Time) ([]Status, error) {
 	clusters, err := h.Clusters()
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type wanted struct {
 }
 
 // want records that a process should run.
-func (h *Hub) want(name string, how wanted) error {
+func (h *Instance) want(name string, how wanted) error {
 	data, err := json.Marshal(how)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (h *Hub) want(name string, how wanted) error {
 }
 
 // unwant records that a process should not run.
-func (h *Hub) unwant(name string) {
+func (h *Instance) unwant(name string) {
 	for _, file := range []string{wantedFile, endedFile} {
 		if err := os.Remove(h.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			h.config.Log("%v", err)
@@ -76,26 +76,26 @@ func (e ended) why() string {
 
 // lookEvery is the interval of Supervise's checks, and boundEvery the number of checks between those of the logs.
 const (
-	lookEvery  = 500 * time.Millisecond
-	boundEvery = 120
+	checkInterval = 500 * time.Millisecond
+	boundEvery    = 120
 )
 
-// mostLog is the size of a log from which on its content is moved to the previous log.
-const mostLog = 64 << 20
+// maxLog is the size of a log from which on its content is moved to the previous log.
+const maxLog = 64 << 20
 
 // Supervise restarts the processes of a hub, and of the clusters beside it, when they have exited, until the context ends, or until nothing should
 // run any more. It leaves them running. A process that exits repeatedly is restarted with growing delays; see localserver.Backoff.
 func Supervise(ctx context.Context, dir string, log func(format string, args ...any)) error {
 	s := &supervisor{dir: dir, log: log, watched: map[string]*watched{}}
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
-	for looks := 0; ; looks++ {
-		all := s.look(time.Now())
+	for checks := 0; ; checks++ {
+		all := s.check(time.Now())
 		if all == 0 {
 			return nil
 		}
-		if looks%boundEvery == 0 {
-			s.boundLogs(mostLog)
+		if checks%boundEvery == 0 {
+			s.boundLogs(maxLog)
 		}
 		select {
 		case <-ctx.Done():
@@ -118,19 +118,19 @@ type watched struct {
 	backoff localserver.Backoff
 }
 
-// look restarts the processes that have exited and whose backoff has passed. It returns how many should run.
-func (s *supervisor) look(now time.Time) int {
+// check restarts the processes that have exited and whose backoff has passed. It returns how many should run.
+func (s *supervisor) check(now time.Time) int {
 	all := supervised(s.dir)
 	for _, p := range all {
-		if err := s.keep(p, now); err != nil {
+		if err := s.restart(p, now); err != nil {
 			s.log("%s: %v", p.label, err)
 		}
 	}
 	return len(all)
 }
 
-// keep restarts a process that has exited, after its backoff.
-func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
+// restart restarts a process that has exited, after its backoff.
+func (s *supervisor) restart(p supervisedProcess, now time.Time) error {
 	w := s.watched[p.label]
 	if w == nil {
 		w = &watched{started: now}

@@ -21,7 +21,7 @@ import (
 
 // fakeHub is a hub whose programs are scripts of a test, in the background.
 type fakeHub struct {
-	*Hub
+	*Instance
 	t *testing.T
 	// logged is the output of the supervisor.
 	logged bytes.Buffer
@@ -35,7 +35,7 @@ func newFakeHub(t *testing.T) *fakeHub {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Kill)
-	h := &fakeHub{Hub: hub, t: t}
+	h := &fakeHub{Instance: hub, t: t}
 	h.supervisor = &supervisor{dir: hub.Dir(), watched: map[string]*watched{}, log: func(format string, args ...any) {
 		fmt.Fprintf(&h.logged, format+"\n", args...)
 	}}
@@ -43,7 +43,7 @@ func newFakeHub(t *testing.T) *fakeHub {
 }
 
 // runs starts a program that is a script.
-func (h *fakeHub) runs(of *Hub, name, script string) {
+func (h *fakeHub) runs(of *Instance, name, script string) {
 	h.t.Helper()
 	err := errors.Join(os.WriteFile(of.bin(name), []byte("#!/bin/sh\n"+script+"\n"), 0o700), //nolint:gosec // it is to be run
 		of.run(h.t.Context(), name, name, []string{"--of=" + name}, []string{"GREETING=hello"}, func(context.Context) bool { return true }))
@@ -53,7 +53,7 @@ func (h *fakeHub) runs(of *Hub, name, script string) {
 }
 
 // kills kills a process like the kernel when memory is exhausted.
-func (h *fakeHub) kills(of *Hub, name string) {
+func (h *fakeHub) kills(of *Instance, name string) {
 	h.t.Helper()
 	if err := of.process(name).Kill(); err != nil {
 		h.t.Fatal(err)
@@ -88,12 +88,12 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.runs(h.Hub, procHubController, lives)
+	h.runs(h.Instance, procHubController, lives)
 	h.runs(beside, procFront, lives)
 	for _, c := range []struct {
-		of           *Hub
+		of           *Instance
 		name, called string
-	}{{h.Hub, procHubController, procHubController}, {beside, procFront, "berlin-1/" + procFront}} {
+	}{{h.Instance, procHubController, procHubController}, {beside, procFront, "berlin-1/" + procFront}} {
 		log := c.of.process(c.name).Log()
 		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
 		before := c.of.PIDs()[c.name]
@@ -101,12 +101,12 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 			t.Errorf("%s is in session %s, want that of its parent, %s", c.called, got, want)
 		}
 		now := time.Now()
-		h.look(now)
+		h.check(now)
 		if c.of.PIDs()[c.name] != before {
 			t.Errorf("%s was started again although it runs", c.called)
 		}
 		h.kills(c.of, c.name)
-		h.look(now)
+		h.check(now)
 		awaits(t, c.called+" runs again", func() bool { return c.of.PIDs()[c.name] != 0 && c.of.PIDs()[c.name] != before })
 		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
 		want := c.called + " runs started again once, last 5s ago: signal: killed, its log says: hello --of=" + c.name
@@ -122,18 +122,18 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 // TestSupervise_BacksOff: a process that exits repeatedly is restarted with growing delays, and the status reports the next time.
 func TestSupervise_BacksOff(t *testing.T) {
 	h := newFakeHub(t)
-	h.runs(h.Hub, procEtcd, lives)
+	h.runs(h.Instance, procEtcd, lives)
 	// A new file: the previous one is being executed.
 	err := errors.Join(os.Remove(h.bin(procEtcd)), os.WriteFile(h.bin(procEtcd), []byte("#!/bin/sh\necho no room; exit 3\n"), 0o700)) //nolint:gosec // it is to be run
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kills(h.Hub, procEtcd)
+	h.kills(h.Instance, procEtcd)
 	begun := time.Now()
 	ended := func() bool { return !h.running(procEtcd) }
 	end := begun.Add(time.Minute)
 	for now := begun; now.Before(end); now = now.Add(time.Second) { // a minute passes in steps
-		h.look(now)
+		h.check(now)
 		awaits(t, "the process ends", ended)
 	}
 	if got := strings.Count(h.logged.String(), "Starting etcd again"); got != 6 {
@@ -151,26 +151,26 @@ func TestSupervise_BacksOff(t *testing.T) {
 // TestSupervise_LeavesAloneWhatIsToEnd: stopped processes are not restarted, nor those of a hub that does not run in the background.
 func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	h := newFakeHub(t)
-	h.runs(h.Hub, procEtcd, lives)
-	h.runs(h.Hub, procKCM, lives)
-	if all := h.look(time.Now()); all != 2 {
+	h.runs(h.Instance, procEtcd, lives)
+	h.runs(h.Instance, procKCM, lives)
+	if all := h.check(time.Now()); all != 2 {
 		t.Errorf("%d processes should run, want 2", all)
 	}
 	h.stop(procKCM)
-	h.look(time.Now())
+	h.check(time.Now())
 	if h.running(procKCM) || !h.running(procEtcd) {
 		t.Errorf("kube-controller-manager was stopped, and etcd was not: %v run", h.PIDs())
 	}
 	h.Stop()
-	if all := h.look(time.Now()); all != 0 || len(h.PIDs()) > 0 {
+	if all := h.check(time.Now()); all != 0 || len(h.PIDs()) > 0 {
 		t.Fatalf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
 	}
 	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it returns, as nothing is left to do
 		t.Error(err)
 	}
 	h.config.Detach = false
-	h.runs(h.Hub, procEtcd, lives)
-	if all := h.look(time.Now()); all != 0 {
+	h.runs(h.Instance, procEtcd, lives)
+	if all := h.check(time.Now()); all != 0 {
 		t.Error("a process of a test is supervised")
 	}
 }
@@ -178,7 +178,7 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 // TestSupervise_BoundsLogs: a log that is too large becomes the previous one, and the process continues to write.
 func TestSupervise_BoundsLogs(t *testing.T) {
 	h := newFakeHub(t)
-	h.runs(h.Hub, procEtcd, `echo first; while [ ! -e "$0.go" ]; do sleep 0.01; done; echo second; exec sleep 600`)
+	h.runs(h.Instance, procEtcd, `echo first; while [ ! -e "$0.go" ]; do sleep 0.01; done; echo second; exec sleep 600`)
 	log := h.process(procEtcd).Log()
 	awaits(t, "its log", func() bool { return has(log, "first") })
 	h.boundLogs(6)

@@ -38,7 +38,7 @@ func memberOf(name string) (kind string, i int) {
 func clusterName(i int) string { return fmt.Sprintf("cluster-%d", i+1) }
 
 // members returns the numbers of the processes of a kind, at least one.
-func (h *Hub) members(kind string) (all []int) {
+func (h *Instance) members(kind string) (all []int) {
 	for i := range max(h.ports.members(kind), 1) {
 		all = append(all, i)
 	}
@@ -54,7 +54,7 @@ type topology struct {
 	embedded, external bool
 }
 
-func (h *Hub) topology() topology {
+func (h *Instance) topology() topology {
 	has := topology{
 		fronts: h.ports.members(procFront), hubAPIServers: h.ports.members(procHubAPIServer), etcdPorts: h.ports.members(procEtcd),
 		embedded: exists(h.path(procHubAPIServer, "etcd")), external: exists(h.path(procHubEtcd)),
@@ -87,19 +87,19 @@ func (c Config) within(has topology) (Config, error) {
 			return c, fmt.Errorf("%s: requested %d, must be %d to %d", count.what, *count.asked, count.least, count.most)
 		}
 	}
-	const anew = "remove the hub with its data (`localhub clean`) and start it again"
+	const startOver = "remove the hub with its data (`localhub clean`) and start it again"
 	switch {
 	case c.EtcdMembers == 2:
 		return c, errors.New("members of each etcd: requested 2, which stop when one of them does: request 1 or 3")
 	case has.etcdMembers != 0 && has.etcdMembers != c.EtcdMembers:
 		return c, fmt.Errorf("members of each etcd: requested %d, and %s has %d, which no restart changes: request %d, or %s",
-			c.EtcdMembers, c.Dir, has.etcdMembers, has.etcdMembers, anew)
+			c.EtcdMembers, c.Dir, has.etcdMembers, has.etcdMembers, startOver)
 	case has.etcdMembers > 1 && has.etcdPorts != has.etcdMembers:
 		return c, fmt.Errorf("%s does not name the ports by which the %d members of etcd know each other: put the file back, or %s",
-			c.portsFile(), has.etcdMembers, anew)
+			c.portsFile(), has.etcdMembers, startOver)
 	case c.Clusters < has.clusters:
 		return c, fmt.Errorf("clusters beside the hub: requested %d, and %s has %d: request %d or more, or %s",
-			c.Clusters, c.Dir, has.clusters, has.clusters, anew)
+			c.Clusters, c.Dir, has.clusters, has.clusters, startOver)
 	case c.Plain && (has.embedded || has.external):
 		return c, fmt.Errorf("a plain cluster was requested, and %s has a hub: use another directory", c.Dir)
 	case c.Plain:
@@ -108,13 +108,13 @@ func (c Config) within(has topology) (Config, error) {
 	c.ExternalEtcd = c.ExternalEtcd || c.Replicas > 1 || c.EtcdMembers > 1 || has.external && !has.embedded
 	if c.ExternalEtcd && has.embedded && !has.external {
 		return c, fmt.Errorf("an external etcd was requested, which several hub-apiservers and an etcd of 3 members need, "+
-			"and the hub in %s has its objects in the embedded one: request neither, or %s", c.Dir, anew)
+			"and the hub in %s has its objects in the embedded one: request neither, or %s", c.Dir, startOver)
 	}
 	return c, nil
 }
 
 // stopSurplus stops the API servers that the hub had, and that are no longer desired.
-func (h *Hub) stopSurplus() {
+func (h *Instance) stopSurplus() {
 	h.stopProcesses(func(name string) bool {
 		kind, _ := memberOf(name)
 		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0

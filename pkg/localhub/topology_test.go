@@ -101,7 +101,7 @@ func TestPortNames(t *testing.T) {
 }
 
 // newTopology returns a hub with these ports, whose processes only sleep.
-func newTopology(t *testing.T, p ports, runs ...string) *Hub {
+func newTopology(t *testing.T, p ports, runs ...string) *Instance {
 	t.Helper()
 	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, "sleeps"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
@@ -187,19 +187,19 @@ func TestClusters(t *testing.T) {
 	if got := h.topology().clusters; got != 1 {
 		t.Errorf("%d clusters are counted", got)
 	}
-	for _, each := range []*Hub{h, beside} {
+	for _, each := range []*Instance{h, beside} {
 		if got := slices.Collect(maps.Keys(each.PIDs())); !slices.Equal(got, []string{"etcd"}) {
 			t.Errorf("in %s these run: %q", each.Dir(), got)
 		}
 	}
 	for name, end := range map[string]func(){"Stop": h.Stop, "Kill": h.Kill} {
-		for _, each := range []*Hub{h, beside} {
+		for _, each := range []*Instance{h, beside} {
 			if err := each.launch(procEtcd, "sleeps", nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		end()
-		for _, each := range []*Hub{h, beside} {
+		for _, each := range []*Instance{h, beside} {
 			if got := each.PIDs(); len(got) > 0 {
 				t.Errorf("after %s of the hub, these run in %s: %v", name, each.Dir(), got)
 			}

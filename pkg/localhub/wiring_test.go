@@ -43,7 +43,7 @@ func (r recorded) flags(name string) (values []string) {
 
 // record returns what a hub of this configuration starts, with names for folders and ports. Nothing is started except kubectl and the init command of
 // the authenticator, which are scripts that do nothing.
-func record(t *testing.T, config Config, besides func(*Hub) error) (processes []recorded) {
+func record(t *testing.T, config Config, besides func(*Instance) error) (processes []recorded) {
 	t.Helper()
 	config.Dir, config.BinDir = t.TempDir(), t.TempDir()
 	for _, name := range []string{procEtcd, procFront, procKCM, "kubectl", procHubAPIServer, procHubController, procHubAgent, procProvider, procAuthenticator, image.Binary} {
@@ -114,10 +114,10 @@ func record(t *testing.T, config Config, besides func(*Hub) error) (processes []
 func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 	for name, test := range map[string]struct {
 		config  Config
-		besides func(*Hub) error
+		besides func(*Instance) error
 	}{
 		// make up, with everything that the example starts on the hub.
-		"default": {Config{Detach: true, HubControllerManagerArgs: []string{"--scheduler-config=scheduler.yaml"}}, func(h *Hub) error {
+		"default": {Config{Detach: true, HubControllerManagerArgs: []string{"--scheduler-config=scheduler.yaml"}}, func(h *Instance) error {
 			return errors.Join(h.StartNode(t.Context()), h.StartLocalProvider(t.Context(), "dev", "local", "--more"))
 		}},
 		"topology": {Config{FrontReplicas: 2, Replicas: 2, EtcdMembers: 3, UnsafeNoFsync: true, FrontArgs: []string{"--audit-log-path=audit.log"},
@@ -126,7 +126,7 @@ func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 			HubControllerManagerArgs: []string{"--registration-drivers=csr,awsirsa"}, HubControllerManagerEnv: []string{"A=controllers"}}, nil},
 		// Tests of other things than registration, in images.
 		"images": {Config{ImagesDir: "images", UnsafeNoFsync: true, HubControllerManagerArgs: []string{"--registration-drivers="}}, nil},
-		"plain": {Config{Plain: true, HubAgents: 2}, func(h *Hub) error {
+		"plain": {Config{Plain: true, HubAgents: 2}, func(h *Instance) error {
 			return errors.Join(h.StartHubAgent(t.Context(), "--cluster-name=c1"), h.StartHubAgentIn(t.Context(), 1, "team-a", "--cluster-name=c2"))
 		}},
 	} {

@@ -142,8 +142,8 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	return nil
 }
 
-// lookLimit is the maximum time that others may hold the lock of a process to check whether it runs.
-const lookLimit = time.Second
+// lockTimeout is the maximum time that others may hold the lock of a process to check whether it runs.
+const lockTimeout = time.Second
 
 // claim takes the lock of a process that is about to be started. Processes that only check whether it runs hold the lock for a moment.
 func (p Process) claim(lock *os.File) error {
@@ -155,7 +155,7 @@ func (p Process) claim(lock *os.File) error {
 		if err == nil {
 			taken, err = TryLock(lock, syscall.LOCK_SH)
 		}
-		if err != nil || taken || time.Since(started) > lookLimit {
+		if err != nil || taken || time.Since(started) > lockTimeout {
 			return errors.Join(err, fmt.Errorf("%s runs already in %s", p.Name, p.Dir))
 		}
 	}

@@ -75,7 +75,7 @@ func BenchmarkTouches(b *testing.B) {
 // BenchmarkHub has 10,000 clusters and 1,000 placements, each of which chooses ten clusters.
 func BenchmarkHub(b *testing.B) {
 	full := func() *hubWorld {
-		w := &hubWorld{Hub: NewHub(), now: start}
+		w := &hubWorld{Scheduler: NewHub(), now: start}
 		w.SetSet(exclusiveSet("s1"))
 		for i, c := range many(10_000) {
 			c.Labels["zone"] = fmt.Sprint(i % 100)

@@ -207,7 +207,7 @@ func TestGroups_AreBounded(t *testing.T) {
 	}
 
 	// There is room for them in the status, whatever their names are, and for conditions.
-	const room = objectsize.StatusRoom - 8<<10
+	const room = objectsize.StatusReserve - 8<<10
 	long := strings.Repeat("x", 63)
 	for name, test := range map[string]struct {
 		clusters []*clusterv1.ManagedCluster

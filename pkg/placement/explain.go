@@ -81,7 +81,7 @@ type Explained struct {
 }
 
 // Explain returns the result of Schedule in this state, and the reasons. It is the same computation.
-func (p *Program) Explain(ctx context.Context, state State) *Explained {
+func (p *Program) Explain(ctx context.Context, state Snapshot) *Explained {
 	r := p.run(ctx, &state, true)
 	result := &Explained{Clusters: make([]Explanation, len(r.clusters)), Sets: r.sets}
 	if r.failure != nil {

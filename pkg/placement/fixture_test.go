@@ -116,8 +116,8 @@ func (w *world) score(cluster, name, score string, value int32) *clusterv1alpha1
 	return obj
 }
 
-func (w *world) state() State {
-	return State{Now: w.now, Placement: w.placement, Decisions: w.decisions, Bindings: w.bindings,
+func (w *world) state() Snapshot {
+	return Snapshot{Now: w.now, Placement: w.placement, Decisions: w.decisions, Bindings: w.bindings,
 		Clusters: w.fleet, Scores: w.scores, Load: w.loads.Others(key)}
 }
 

@@ -39,7 +39,7 @@ func (r *run) divide() []group {
 		return r.kept()
 	}
 	var parts []picks
-	length := r.program.perGroup.of(len(r.chosen), r.mostGroups())
+	length := r.program.perGroup.of(len(r.chosen), r.maxGroups())
 	rest := r.chosen
 	for i := range r.program.groups {
 		g := &r.program.groups[i]
@@ -70,8 +70,8 @@ func (r *run) divide() []group {
 	return groups
 }
 
-// mostGroups returns the number of groups that fit into the status, apart from those that are not full.
-func (r *run) mostGroups() int {
+// maxGroups returns the number of groups that fit into the status, apart from those that are not full.
+func (r *run) maxGroups() int {
 	group, slice := groupBytes, len(r.decisionName(maxGroups))+len(`"",`)
 	for i := range r.program.groups {
 		group = max(group, groupBytes+len(r.program.groups[i].name))

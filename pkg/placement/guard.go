@@ -30,7 +30,7 @@ func (j *Job) schedule(ctx context.Context) (result *Result, err error) {
 
 // compiled returns the program of a placement. A panic caused by a spec must not end the process: such a placement counts as misconfigured, and
 // Round returns the panic as an error once.
-func (h *Hub) compiled(p *clusterv1beta1.Placement) (program *Program) {
+func (h *Scheduler) compiled(p *clusterv1beta1.Placement) (program *Program) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			h.faults = append(h.faults, fmt.Errorf("compiling the Placement %s/%s: panic: %v\n%s", p.Namespace, p.Name, fault, debug.Stack()))

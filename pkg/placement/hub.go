@@ -19,12 +19,12 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// Hub has the placements of a hub and all that they are chosen from. It is called for each change, and knows which placements the change can
+// Scheduler has the placements of a hub and all that they are chosen from. It is called for each change, and knows which placements the change can
 // affect: those of the namespaces that have bound one of the cluster's sets, and of these the ones whose own rules depend on it. Nothing is
 // scheduled until Round, so many changes at once cause one run of a placement. It is not safe for concurrent use.
 //
 // Objects that it is given must not be changed afterwards.
-type Hub struct {
+type Scheduler struct {
 	// Timing is called with the times of runs, and may be nil.
 	Timing Timing
 
@@ -69,8 +69,8 @@ func (x scoreIndex) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementS
 }
 
 // NewHub returns an empty Hub.
-func NewHub() *Hub {
-	return &Hub{
+func NewHub() *Scheduler {
+	return &Scheduler{
 		fleet: NewFleet(), loads: NewLoads(), scores: scoreIndex{},
 		bindings: map[string]map[string]bool{}, namespaces: map[string]map[string]bool{},
 		placements:  map[types.NamespacedName]*scheduled{},
@@ -84,7 +84,7 @@ func NewHub() *Hub {
 }
 
 // SetPlacement adds or replaces a placement. One that is being deleted is not scheduled any more.
-func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
+func (h *Scheduler) SetPlacement(obj *clusterv1beta1.Placement) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
 	if obj.DeletionTimestamp != nil {
 		h.forget(key)
@@ -110,16 +110,16 @@ func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
 }
 
 // DeletePlacement removes a placement.
-func (h *Hub) DeletePlacement(key types.NamespacedName) { h.forget(key) }
+func (h *Scheduler) DeletePlacement(key types.NamespacedName) { h.forget(key) }
 
-func (h *Hub) forget(key types.NamespacedName) {
+func (h *Scheduler) forget(key types.NamespacedName) {
 	delete(h.placements, key)
 	drop(h.byNamespace, key.Namespace, key)
 	delete(h.dirty, key)
 }
 
 // SetDecision adds or replaces a decision.
-func (h *Hub) SetDecision(obj *clusterv1beta1.PlacementDecision) {
+func (h *Scheduler) SetDecision(obj *clusterv1beta1.PlacementDecision) {
 	name := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1beta1.PlacementLabel]}
 	if before, known := h.owner[name]; known && before != key {
@@ -137,7 +137,7 @@ func (h *Hub) SetDecision(obj *clusterv1beta1.PlacementDecision) {
 }
 
 // DeleteDecision removes a decision.
-func (h *Hub) DeleteDecision(name types.NamespacedName) {
+func (h *Scheduler) DeleteDecision(name types.NamespacedName) {
 	key, known := h.owner[name]
 	if !known {
 		return
@@ -151,7 +151,7 @@ func (h *Hub) DeleteDecision(name types.NamespacedName) {
 }
 
 // decided handles a change of a decision.
-func (h *Hub) decided(key types.NamespacedName, asExpected func(*scheduled) bool) {
+func (h *Scheduler) decided(key types.NamespacedName, asExpected func(*scheduled) bool) {
 	s := h.placements[key]
 	if s == nil || !s.writing {
 		var clusters []string
@@ -168,7 +168,7 @@ func (h *Hub) decided(key types.NamespacedName, asExpected func(*scheduled) bool
 }
 
 // SetCluster adds or replaces a cluster.
-func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now time.Time) {
+func (h *Scheduler) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now time.Time) {
 	before, after, moved := h.fleet.SetCluster(obj)
 	for _, set := range moved {
 		h.touchSet(set, nil)
@@ -186,7 +186,7 @@ func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now
 }
 
 // seen returns the state for the question whether a change of a cluster affects a placement that no change has affected since its last run.
-func (h *Hub) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
+func (h *Scheduler) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
 	_, chosen := slices.BinarySearch(h.loads.clusters[key], cluster)
 	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*Cluster) bool) {
 		for set := range h.bindings[key.Namespace] {
@@ -204,27 +204,27 @@ func (h *Hub) seen(key types.NamespacedName, s *scheduled, cluster string, now t
 }
 
 // DeleteCluster removes a cluster.
-func (h *Hub) DeleteCluster(name string) {
+func (h *Scheduler) DeleteCluster(name string) {
 	for _, set := range h.fleet.DeleteCluster(name) {
 		h.touchSet(set, nil)
 	}
 }
 
 // SetSet adds or replaces a set.
-func (h *Hub) SetSet(obj *clusterv1beta2.ManagedClusterSet) {
+func (h *Scheduler) SetSet(obj *clusterv1beta2.ManagedClusterSet) {
 	if h.fleet.SetSet(obj) {
 		h.touchNamespaces(obj.Name)
 	}
 }
 
 // DeleteSet removes a set.
-func (h *Hub) DeleteSet(name string) {
+func (h *Scheduler) DeleteSet(name string) {
 	h.fleet.DeleteSet(name)
 	h.touchNamespaces(name)
 }
 
 // SetBinding adds a binding of a set to a namespace.
-func (h *Hub) SetBinding(namespace, set string) {
+func (h *Scheduler) SetBinding(namespace, set string) {
 	if h.bindings[namespace][set] {
 		return
 	}
@@ -234,14 +234,14 @@ func (h *Hub) SetBinding(namespace, set string) {
 }
 
 // DeleteBinding removes a binding.
-func (h *Hub) DeleteBinding(namespace, set string) {
+func (h *Scheduler) DeleteBinding(namespace, set string) {
 	drop(h.bindings, namespace, set)
 	drop(h.namespaces, set, namespace)
 	h.touchNamespace(namespace)
 }
 
 // SetScore adds or replaces the scores of a cluster.
-func (h *Hub) SetScore(ctx context.Context, obj *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
+func (h *Scheduler) SetScore(ctx context.Context, obj *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
 	before := h.scores[key]
 	h.scores[key] = obj
@@ -251,13 +251,13 @@ func (h *Hub) SetScore(ctx context.Context, obj *clusterv1alpha1.AddOnPlacementS
 }
 
 // DeleteScore removes the scores of a cluster.
-func (h *Hub) DeleteScore(ctx context.Context, key types.NamespacedName, now time.Time) {
+func (h *Scheduler) DeleteScore(ctx context.Context, key types.NamespacedName, now time.Time) {
 	before := h.scores[key]
 	delete(h.scores, key)
 	h.touchScore(ctx, key, before, nil, now)
 }
 
-func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, before, after *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
+func (h *Scheduler) touchScore(ctx context.Context, score types.NamespacedName, before, after *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
 	c := h.fleet.Cluster(score.Namespace)
 	if c == nil {
 		return
@@ -272,7 +272,7 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, before
 }
 
 // touchSet marks the placements that choose from a set, if a change concerns them; if concerns is nil, it marks all of them.
-func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *scheduled) bool) {
+func (h *Scheduler) touchSet(set string, concerns func(types.NamespacedName, *scheduled) bool) {
 	for namespace := range h.namespaces[set] {
 		for key, s := range h.byNamespace[namespace] {
 			if !s.program.ChoosesFrom(set) {
@@ -287,20 +287,20 @@ func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *schedule
 
 // touchNamespaces marks the placements of all namespaces that have bound a set. A placement that does not choose from the set may report that none
 // of its sets is bound, which differs from no set being bound.
-func (h *Hub) touchNamespaces(set string) {
+func (h *Scheduler) touchNamespaces(set string) {
 	for namespace := range h.namespaces[set] {
 		h.touchNamespace(namespace)
 	}
 }
 
-func (h *Hub) touchNamespace(namespace string) {
+func (h *Scheduler) touchNamespace(namespace string) {
 	for key := range h.byNamespace[namespace] {
 		h.dirty[key] = true
 	}
 }
 
 // Next returns when Round must be called if nothing changes before, or zero for never. It is in the past if there is something to do.
-func (h *Hub) Next(now time.Time) (next time.Time) {
+func (h *Scheduler) Next(now time.Time) (next time.Time) {
 	for key, s := range h.placements {
 		switch {
 		case s.writing:
@@ -316,14 +316,14 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 // Round schedules the placements that changes have affected or that are due, and returns their results, the older placements first. Each result
 // must be written, and Written must be called; until then, its placement is in no other round. Results that change nothing are not returned. An
 // error may be returned besides results: of placements that could not be scheduled, which stay as they are, or of the context.
-func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
+func (h *Scheduler) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
 	h.spent.forget(now)
 	var jobs []Job
 	for key, s := range h.placements {
 		if s.writing || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
 			continue
 		}
-		jobs = append(jobs, Job{s.program, State{
+		jobs = append(jobs, Job{s.program, Snapshot{
 			Now: now, Placement: s.placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
 			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Timing: h.Timing,
 		}, func() bool { return now.Before(h.notBefore(key, s)) }})
@@ -364,7 +364,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 }
 
 // Written reports that a result was written, or could not be: then the placement is in the next round again.
-func (h *Hub) Written(key types.NamespacedName, err error) {
+func (h *Scheduler) Written(key types.NamespacedName, err error) {
 	s := h.placements[key]
 	if s == nil {
 		return

@@ -21,12 +21,12 @@ import (
 
 // hubWorld is a hub whose results are written at once.
 type hubWorld struct {
-	*Hub
+	*Scheduler
 	t   *testing.T
 	now time.Time
 }
 
-func newHubWorld(t *testing.T) *hubWorld { return &hubWorld{Hub: NewHub(), t: t, now: start} }
+func newHubWorld(t *testing.T) *hubWorld { return &hubWorld{Scheduler: NewHub(), t: t, now: start} }
 
 func (w *hubWorld) place(namespace, name string, change func(*clusterv1beta1.PlacementSpec)) types.NamespacedName {
 	key := types.NamespacedName{Namespace: namespace, Name: name}

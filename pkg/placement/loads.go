@@ -105,7 +105,7 @@ func (o *others) Count(cluster string) int {
 // Job is a placement to be scheduled. State.Load is set by Round.
 type Job struct {
 	Program *Program
-	State   State
+	State   Snapshot
 	// Later reports whether the placement is left to a later round. It is called when its turn comes, and may be nil.
 	Later func() bool
 }

@@ -41,7 +41,7 @@ func (s spending) forget(now time.Time) {
 }
 
 // notBefore returns the time before which a placement is not run. One without CEL never waits, not even for expressions that it had before.
-func (h *Hub) notBefore(key types.NamespacedName, s *scheduled) time.Time {
+func (h *Scheduler) notBefore(key types.NamespacedName, s *scheduled) time.Time {
 	if !s.program.hasCEL() {
 		return time.Time{}
 	}
@@ -50,7 +50,7 @@ func (h *Hub) notBefore(key types.NamespacedName, s *scheduled) time.Time {
 
 // asked returns whether a change affects a placement, by a question that may cost CEL, too. While the placement pauses, the question is not
 // evaluated: the placement will be run anyway.
-func (h *Hub) asked(key types.NamespacedName, s *scheduled, now time.Time, question func() (yes bool, cost uint64)) bool {
+func (h *Scheduler) asked(key types.NamespacedName, s *scheduled, now time.Time, question func() (yes bool, cost uint64)) bool {
 	if now.Before(h.notBefore(key, s)) {
 		return true
 	}

@@ -39,8 +39,8 @@ type Step struct {
 	Events []Event
 }
 
-// node is the current and the desired state of a PlacementDecision.
-type node struct {
+// decisionState is the current and the desired state of a PlacementDecision.
+type decisionState struct {
 	name   string
 	now    *clusterv1beta1.PlacementDecision
 	labels map[string]string
@@ -125,7 +125,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 			steps = append(steps, Step{Action: Create, Name: name, Labels: n.nowLabels(), Decisions: stay})
 			bridges = append(bridges, Step{Action: Delete, Name: name, Labels: n.nowLabels(), Decisions: []clusterv1beta1.ClusterDecision{}})
 			clear(n.before)
-			nodes = append(nodes, node{name: name, done: true})
+			nodes = append(nodes, decisionState{name: name, done: true})
 			continue
 		}
 		free(blocked)
@@ -136,7 +136,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 }
 
 // nodes returns the desired decisions, in their order, and after them those to delete.
-func (r *run) nodes(groups []group) (nodes []node) {
+func (r *run) nodes(groups []group) (nodes []decisionState) {
 	byName := map[string]*clusterv1beta1.PlacementDecision{}
 	for _, d := range r.state.Decisions {
 		byName[d.Name] = d
@@ -148,18 +148,18 @@ func (r *run) nodes(groups []group) (nodes []node) {
 			clusterv1beta1.DecisionGroupNameLabel:  groups[i].name,
 		}
 		for _, s := range groups[i].slices {
-			nodes = append(nodes, node{name: s.name, now: byName[s.name], labels: labels, want: s.decisions, wanted: true})
+			nodes = append(nodes, decisionState{name: s.name, now: byName[s.name], labels: labels, want: s.decisions, wanted: true})
 			delete(byName, s.name)
 		}
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(byName), compareNumbered) {
-		nodes = append(nodes, node{name: name, now: byName[name]})
+		nodes = append(nodes, decisionState{name: name, now: byName[name]})
 	}
 	return nodes
 }
 
 // leaving returns the clusters that are here and should be elsewhere.
-func (n *node) leaving(home map[string]int, here int) (names []string) {
+func (n *decisionState) leaving(home map[string]int, here int) (names []string) {
 	if n.now == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func holds(d *clusterv1beta1.PlacementDecision, cluster string) bool {
 }
 
 // nowLabels returns the labels of its current group, until its final write.
-func (n *node) nowLabels() map[string]string {
+func (n *decisionState) nowLabels() map[string]string {
 	labels := maps.Clone(n.labels)
 	for key := range labels {
 		if value, has := n.now.Labels[key]; has {
@@ -190,7 +190,7 @@ func (n *node) nowLabels() map[string]string {
 }
 
 // step returns the step to the desired state, if anything must be written.
-func (n *node) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
+func (n *decisionState) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
 	step = Step{Name: n.name, Labels: n.labels, Decisions: n.want}
 	switch {
 	case !n.wanted:
@@ -222,11 +222,11 @@ func ownLabels(d *clusterv1beta1.PlacementDecision) map[string]string {
 }
 
 // freeName returns the name for a temporary decision.
-func (r *run) freeName(highest int, nodes []node) string {
+func (r *run) freeName(highest int, nodes []decisionState) string {
 	for {
 		highest++
 		name := r.decisionName(highest)
-		if !slices.ContainsFunc(nodes, func(n node) bool { return n.name == name }) {
+		if !slices.ContainsFunc(nodes, func(n decisionState) bool { return n.name == name }) {
 			return name
 		}
 	}

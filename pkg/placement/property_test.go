@@ -165,7 +165,7 @@ func TestRound_OrderDoesNotMatter(t *testing.T) {
 			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i),
 				CreationTimestamp: metav1.NewTime(start.Add(time.Duration(i/3) * time.Second))}}
 			p.Spec.NumberOfClusters = number(3)
-			jobs = append(jobs, Job{Program: Compile(&p.Spec), State: State{Now: start, Placement: p, Bindings: []string{"s1"}, Clusters: fleet}})
+			jobs = append(jobs, Job{Program: Compile(&p.Spec), State: Snapshot{Now: start, Placement: p, Bindings: []string{"s1"}, Clusters: fleet}})
 		}
 		random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 		got := map[string][]string{}

@@ -15,7 +15,7 @@ import (
 )
 
 // Placement returns a placement that is scheduled, or nil.
-func (h *Hub) Placement(key types.NamespacedName) *clusterv1beta1.Placement {
+func (h *Scheduler) Placement(key types.NamespacedName) *clusterv1beta1.Placement {
 	if s := h.placements[key]; s != nil {
 		return s.placement
 	}
@@ -23,14 +23,14 @@ func (h *Hub) Placement(key types.NamespacedName) *clusterv1beta1.Placement {
 }
 
 // Decision returns a known decision, or nil.
-func (h *Hub) Decision(name types.NamespacedName) *clusterv1beta1.PlacementDecision {
+func (h *Scheduler) Decision(name types.NamespacedName) *clusterv1beta1.PlacementDecision {
 	return h.decisions[h.owner[name]][name.Name]
 }
 
 // State returns the current state for a placement of the namespace. Explanations of a placement use it, too.
-func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
+func (h *Scheduler) State(placement *clusterv1beta1.Placement, now time.Time) Snapshot {
 	key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
-	return State{
+	return Snapshot{
 		Now: now, Placement: placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
 		Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Load: h.loads.Others(key),
 	}

@@ -13,8 +13,8 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// State is the state of a hub for one placement. It is not changed.
-type State struct {
+// Snapshot is the state of a hub for one placement. It is not changed.
+type Snapshot struct {
 	Now       time.Time
 	Placement *clusterv1beta1.Placement
 	// Decisions are all decisions with the label of the placement, in any order, whichever user wrote them.
@@ -51,7 +51,7 @@ type Result struct {
 // run is the scheduling of one placement.
 type run struct {
 	program *Program
-	state   *State
+	state   *Snapshot
 	explain bool
 
 	// bound are the sets that exist and are bound, and sets those of them that the placement uses; both are ordered by name.
@@ -86,7 +86,7 @@ type fallen struct {
 }
 
 // Schedule chooses clusters. The end of the context ends the evaluation of CEL.
-func (p *Program) Schedule(ctx context.Context, state State) *Result {
+func (p *Program) Schedule(ctx context.Context, state Snapshot) *Result {
 	if state.Placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 		return &Result{Disabled: true, Status: state.Placement.Status}
 	}
@@ -106,7 +106,7 @@ func (p *Program) Schedule(ctx context.Context, state State) *Result {
 }
 
 // run does all of it except the decisions.
-func (p *Program) run(ctx context.Context, state *State, explain bool) *run {
+func (p *Program) run(ctx context.Context, state *Snapshot, explain bool) *run {
 	r := &run{program: p, state: state, explain: explain, problem: p.misconfigured}
 	r.current = currentOf(state.Decisions)
 	r.eligible()

@@ -80,7 +80,7 @@ func (r *run) spread(order []int32, limit int) []int32 {
 			}
 		}
 		if next < 0 {
-			next = r.leastExceeding(kinds, topologies)
+			next = r.minExceeding(kinds, topologies)
 			if next < 0 {
 				break
 			}
@@ -148,8 +148,8 @@ func exceeded(topologies []topology, values []int32) *topology {
 	return nil
 }
 
-// leastExceeding returns one of the waiting kinds, or none if constraints with DoNotSchedule exclude all of them.
-func (r *run) leastExceeding(kinds []kind, topologies []topology) int32 {
+// minExceeding returns one of the waiting kinds, or none if constraints with DoNotSchedule exclude all of them.
+func (r *run) minExceeding(kinds []kind, topologies []topology) int32 {
 	best, where, at := int32(-1), 0, 0
 	for i := range topologies {
 		for j, candidate := range topologies[i].waiting {

@@ -22,8 +22,8 @@ type Seen struct {
 	Others iter.Seq[*Cluster]
 }
 
-// mostOthers is the maximum number of clusters that are checked to avoid a run.
-const mostOthers = 1024
+// maxOthers is the maximum number of clusters that are checked to avoid a run.
+const maxOthers = 1024
 
 // Touches reports whether a change of a cluster, which is in one of the placement's sets before and after it, can change anything that the
 // placement shows, and the cost of the answer: that of the predicates for this one cluster. If the cost is too high, it returns true.
@@ -99,7 +99,7 @@ func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cl
 	looked := 0
 	for other := range seen.Others {
 		looked++
-		if looked > mostOthers {
+		if looked > maxOthers {
 			return false
 		}
 		a := of(other)

@@ -18,23 +18,23 @@ import (
 
 // The limits of the addresses of its cluster's API server that an agent reports. All of them are one flag, which systems limit to 128 KiB.
 const (
-	MostAddresses   = 64
-	LongestAddress  = 2048
-	LargestCABundle = 64 << 10
-	// LargestAddresses is the limit for all of them, as FormatAddresses writes them.
-	LargestAddresses = 96 << 10
+	MaxAddresses = 64
+	MaxAddress   = 2048
+	MaxCABundle  = 64 << 10
+	// MaxAddressesBytes is the limit for all of them, as FormatAddresses writes them.
+	MaxAddressesBytes = 96 << 10
 )
 
 // CheckAddress returns an error if an address of a cluster's API server, which users of the hub see, is invalid.
 func CheckAddress(c clusterv1.ClientConfig) error {
-	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "https" || u.Host == "" || len(c.URL) > LongestAddress {
-		return fmt.Errorf("%.100q must be an https URL of at most %d characters", c.URL, LongestAddress)
+	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "https" || u.Host == "" || len(c.URL) > MaxAddress {
+		return fmt.Errorf("%.100q must be an https URL of at most %d characters", c.URL, MaxAddress)
 	}
 	if len(c.CABundle) == 0 {
 		return nil
 	}
-	if _, err := cert.ParseCertsPEM(c.CABundle); err != nil || len(c.CABundle) > LargestCABundle {
-		return fmt.Errorf("the caBundle of %q must be certificates in PEM, of at most %d bytes", c.URL, LargestCABundle)
+	if _, err := cert.ParseCertsPEM(c.CABundle); err != nil || len(c.CABundle) > MaxCABundle {
+		return fmt.Errorf("the caBundle of %q must be certificates in PEM, of at most %d bytes", c.URL, MaxCABundle)
 	}
 	return nil
 }
@@ -42,8 +42,8 @@ func CheckAddress(c clusterv1.ClientConfig) error {
 // FormatAddresses formats addresses for ParseAddresses.
 func FormatAddresses(all []clusterv1.ClientConfig) (string, error) {
 	text, err := json.Marshal(all)
-	if err == nil && len(text) > LargestAddresses {
-		err = fmt.Errorf("the addresses have %d bytes, and the limit is %d", len(text), LargestAddresses)
+	if err == nil && len(text) > MaxAddressesBytes {
+		err = fmt.Errorf("the addresses have %d bytes, and the limit is %d", len(text), MaxAddressesBytes)
 	}
 	return string(text), err
 }
@@ -58,8 +58,8 @@ func ParseAddresses(text string) (all []clusterv1.ClientConfig, err error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("must be one list of addresses in JSON, and has more behind it")
 	}
-	if len(all) > MostAddresses {
-		return nil, fmt.Errorf("has %d addresses, and the limit is %d", len(all), MostAddresses)
+	if len(all) > MaxAddresses {
+		return nil, fmt.Errorf("has %d addresses, and the limit is %d", len(all), MaxAddresses)
 	}
 	for i, address := range all {
 		if err := CheckAddress(address); err != nil {

@@ -39,7 +39,7 @@ func TestAddresses_WhatIsWrong(t *testing.T) {
 		`[{"url": "http://a"}]`:                      `"http://a" must be an https URL`,
 		`[{"url": "https://"}]`:                      "must be an https URL",
 		`[{"url": "https://a", "caBundle": "eA=="}]`: `the caBundle of "https://a" must be certificates in PEM`,
-		`[{"url": "https://` + strings.Repeat("a", LongestAddress) + `"}]`:               "of at most 2048 characters",
+		`[{"url": "https://` + strings.Repeat("a", MaxAddress) + `"}]`:                   "of at most 2048 characters",
 		"[" + strings.TrimSuffix(strings.Repeat(`{"url": "https://a"},`, 65), ",") + "]": "has 65 addresses, and the limit is 64",
 	} {
 		if got, err := ParseAddresses(text); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
@@ -47,7 +47,7 @@ func TestAddresses_WhatIsWrong(t *testing.T) {
 		}
 	}
 	var many []clusterv1.ClientConfig
-	for i := range MostAddresses {
+	for i := range MaxAddresses {
 		many = append(many, clusterv1.ClientConfig{URL: fmt.Sprintf("https://%d.%s", i, strings.Repeat("a", 1600))})
 	}
 	if _, err := FormatAddresses(many); err == nil || !strings.Contains(err.Error(), "the limit is 98304") {

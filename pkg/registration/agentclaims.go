@@ -23,11 +23,11 @@ const (
 	// ClaimHubCA has the certificates by which the agent trusts the hub: their SHA-256 (DER), separated by commas. An agent that trusts the hub by
 	// the certificates of its machine does not have it.
 	ClaimHubCA = "hub-ca.agent.clusterhub.dev"
-	// MostAgentClaims is their number.
-	MostAgentClaims = 2
+	// MaxAgentClaims is their number.
+	MaxAgentClaims = 2
 
-	// mostHubCAs is the maximum number of certificates in the claim: while a CA is renewed there are two.
-	mostHubCAs = 8
+	// maxHubCAs is the maximum number of certificates in the claim: while a CA is renewed there are two.
+	maxHubCAs = 8
 )
 
 // IsAgentClaim reports whether a claim is about the agent, and not about its cluster.
@@ -46,7 +46,7 @@ func AgentClaims(version string, hubCA []byte) map[string]string {
 		claims[ClaimAgentVersion] = version
 	}
 	if hashes := CertificateHashes(hubCA); len(hashes) > 0 {
-		claims[ClaimHubCA] = strings.Join(hashes[:min(len(hashes), mostHubCAs)], ",")
+		claims[ClaimHubCA] = strings.Join(hashes[:min(len(hashes), maxHubCAs)], ",")
 	}
 	return claims
 }
@@ -82,15 +82,15 @@ func AgentVersion(claim string) string {
 
 // HubCAHashes returns the hashes in a claim, or none if one of them is invalid.
 func HubCAHashes(claim string) []string {
-	hashes := strings.SplitN(claim, ",", mostHubCAs+1)
-	if len(hashes) > mostHubCAs || slices.ContainsFunc(hashes, func(h string) bool { return !validHash.MatchString(h) }) {
+	hashes := strings.SplitN(claim, ",", maxHubCAs+1)
+	if len(hashes) > maxHubCAs || slices.ContainsFunc(hashes, func(h string) bool { return !validHash.MatchString(h) }) {
 		return nil
 	}
 	return hashes
 }
 
-// mostBehind is how many minors an agent may be older than its hub: docs/versions.md.
-const mostBehind = 2
+// maxBehind is how many minors an agent may be older than its hub: docs/versions.md.
+const maxBehind = 2
 
 // AgentSkew returns why an agent of a version is not compatible with a hub of another. It is empty if they are compatible, or if that is not known.
 func AgentSkew(hub, agent string) string {
@@ -103,7 +103,7 @@ func AgentSkew(hub, agent string) string {
 		return "newer than the hub"
 	case a.Major() < h.Major():
 		return "of an older major version"
-	case h.Minor()-a.Minor() > mostBehind:
+	case h.Minor()-a.Minor() > maxBehind:
 		return fmt.Sprintf("%d minor versions behind", h.Minor()-a.Minor())
 	}
 	return ""

@@ -25,7 +25,7 @@ func TestAgentClaims_SayWhatTheyAreReadAs(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the CAs are %v, not %v", got, want)
 	}
-	if len(claims) > MostAgentClaims || !IsAgentClaim(ClaimHubCA) || !IsAgentClaim(ClaimAgentVersion) || IsAgentClaim("id.k8s.io") {
+	if len(claims) > MaxAgentClaims || !IsAgentClaim(ClaimHubCA) || !IsAgentClaim(ClaimAgentVersion) || IsAgentClaim("id.k8s.io") {
 		t.Errorf("the claims are %v", claims)
 	}
 	if claims := AgentClaims("(devel)", nil); len(claims) > 0 {

@@ -37,7 +37,7 @@ const MaxHubs = 10
 
 // The time without a response after which a hub is given up, in seconds: the minimum, as in upstream, and the default.
 const (
-	LeastHubTimeoutSeconds   = 180
+	MinHubTimeoutSeconds     = 180
 	DefaultHubTimeoutSeconds = 600
 )
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MostClusterLabels is the maximum number of labels that an agent may be configured to set.
-const MostClusterLabels = 16
+// MaxClusterLabels is the maximum number of labels that an agent may be configured to set.
+const MaxClusterLabels = 16
 
 // DefaultAgentQPS and DefaultAgentBurst are the default number of requests of each client of an agent per second, and at once. They are the
 // defaults of a Klusterlet, too.
@@ -35,8 +35,8 @@ func CheckClusterAnnotation(key string) error {
 
 // CheckClusterLabels returns the errors of the labels that an agent is configured to set on its cluster. The hub decides which of them it may set.
 func CheckClusterLabels(labels map[string]string) (errs []error) {
-	if len(labels) > MostClusterLabels {
-		errs = append(errs, fmt.Errorf("%d labels, and the limit is %d", len(labels), MostClusterLabels))
+	if len(labels) > MaxClusterLabels {
+		errs = append(errs, fmt.Errorf("%d labels, and the limit is %d", len(labels), MaxClusterLabels))
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if why := validation.IsQualifiedName(key); len(why) > 0 {

@@ -75,9 +75,9 @@ func (a *Applier) Get(ctx context.Context, object client.Object) (client.Object,
 	return have, nil
 }
 
-// Look gets an object to be applied, and returns an error if it has another owner. A caller that looks at all objects first does not start what it
+// Observe gets an object to be applied, and returns an error if it has another owner. A caller that looks at all objects first does not start what it
 // cannot complete.
-func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object, error) {
+func (a *Applier) Observe(ctx context.Context, object client.Object) (client.Object, error) {
 	have, err := a.Get(ctx, object)
 	if err == nil && have != nil {
 		err = a.mayChange(have)
@@ -123,9 +123,9 @@ func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 	want = copyOf(want)
 	a.Owner.mark(want)
 	for try := 1; ; try++ {
-		err := a.bring(ctx, copyOf(want), have)
-		outdated := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || have != nil && apierrors.IsNotFound(err)
-		if !outdated || try == tries {
+		err := a.write(ctx, copyOf(want), have)
+		stale := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || have != nil && apierrors.IsNotFound(err)
+		if !stale || try == tries {
 			return err
 		}
 		have, err = a.Get(ctx, want)
@@ -135,8 +135,8 @@ func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 	}
 }
 
-// bring applies an object, if have is current.
-func (a *Applier) bring(ctx context.Context, want, have client.Object) error {
+// write applies an object, if have is current.
+func (a *Applier) write(ctx context.Context, want, have client.Object) error {
 	if have == nil {
 		return a.Strategy(ctx, a.Client, want, nil)
 	}

@@ -128,7 +128,7 @@ func TestApply(t *testing.T) {
 				}
 				// Again.
 				c.writes = nil
-				have, err = a.Look(t.Context(), want)
+				have, err = a.Observe(t.Context(), want)
 				if err == nil {
 					err = a.Apply(t.Context(), want, have)
 				}
@@ -217,7 +217,7 @@ func TestApply_Adopts(t *testing.T) {
 	c := newCluster(t, role("list"), binding("b"), namespace("a", "them"))
 	a := &Applier{Client: c, Owner: us, Adopt: true, Strategy: Update}
 	for _, want := range []client.Object{role("get"), namespace("a")} {
-		have, err := a.Look(t.Context(), want)
+		have, err := a.Observe(t.Context(), want)
 		if err == nil {
 			err = a.Apply(t.Context(), want, have)
 		}
@@ -243,7 +243,7 @@ func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
 	if !errors.As(err, new(*NotOurs)) || !strings.HasPrefix(err.Error(), "ClusterRole a: it already exists") || !strings.Contains(err.Error(), label+"=us") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := a.Look(t.Context(), role("get")); !errors.As(err, new(*NotOurs)) {
+	if _, err := a.Observe(t.Context(), role("get")); !errors.As(err, new(*NotOurs)) {
 		t.Errorf("a look at it: %v", err)
 	}
 	if c.get(account()) == nil || c.get(binding("")) != nil {

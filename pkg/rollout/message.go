@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// told are the texts of states, with those first that may need an action.
-var told = []struct {
-	state State
+// stateTexts are the texts of states, with those first that may need an action.
+var stateTexts = []struct {
+	state ClusterState
 	text  string
 }{
 	{Failed, "failed"}, {TimeOut, "without success in time"}, {Blocked, "not allowed"}, {Writing, "being written"}, {InProgress, "in progress"},
 	{Soaking, "soaking"}, {Waiting, "waiting"},
 }
 
-// mostTold is the maximum number of clusters that are named for each state.
-const mostTold = 3
+// maxNamed is the maximum number of clusters that are named for each state.
+const maxNamed = 3
 
 // Message returns the progress of a rollout, and what clusters wait for, for the first ones in each state.
 func (p *Plan) Message() string {
@@ -27,7 +27,7 @@ func (p *Plan) Message() string {
 		have = "cluster has"
 	}
 	parts := []string{fmt.Sprintf("%d of %d %s succeeded", p.Counts[Succeeded]+p.Counts[Soaking], len(p.Clusters), have)}
-	for _, t := range told {
+	for _, t := range stateTexts {
 		n := p.Counts[t.state]
 		if n == 0 {
 			continue
@@ -41,14 +41,14 @@ func (p *Plan) Message() string {
 	return strings.Join(parts, "; ")
 }
 
-func (p *Plan) some(state State, n int) string {
+func (p *Plan) some(state ClusterState, n int) string {
 	var some []string
 	for _, o := range p.Clusters {
 		if o.State != state {
 			continue
 		}
-		if len(some) == mostTold {
-			some = append(some, fmt.Sprintf("and %d more", n-mostTold))
+		if len(some) == maxNamed {
+			some = append(some, fmt.Sprintf("and %d more", n-maxNamed))
 			break
 		}
 		text := o.Name

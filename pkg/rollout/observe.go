@@ -132,8 +132,8 @@ func unobserved(c *metav1.Condition, generation int64) Observation {
 	return Observation{Waits: fmt.Sprintf("waits for the condition %s at generation %d", c.Type, generation)}
 }
 
-// longestMessage is the maximum length of an agent's message in ours.
-const longestMessage = 120
+// maxMessage is the maximum length of an agent's message in ours.
+const maxMessage = 120
 
 // because returns a message of an agent in one line.
 func because(message string) string {
@@ -142,7 +142,7 @@ func because(message string) string {
 		return ""
 	}
 	for i := range message {
-		if i > longestMessage {
+		if i > maxMessage {
 			return ": " + message[:i] + "…"
 		}
 	}

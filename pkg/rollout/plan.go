@@ -15,11 +15,11 @@ import (
 type Group struct {
 	Name     string
 	Index    int
-	Clusters []*Cluster
+	Clusters []*ClusterProgress
 }
 
-// Cluster is the state of a cluster.
-type Cluster struct {
+// ClusterProgress is the state of a cluster.
+type ClusterProgress struct {
 	Name string
 	// Current reports whether the cluster has the current version. Observation is about that.
 	Current bool
@@ -32,32 +32,32 @@ type Cluster struct {
 	Blocked string
 }
 
-// State is the state of a cluster in a rollout.
-type State string
+// ClusterState is the state of a cluster in a rollout.
+type ClusterState string
 
 const (
 	// Writing means that the cluster must be written now.
-	Writing State = "Writing"
+	Writing ClusterState = "Writing"
 	// Waiting means that the cluster is written later.
-	Waiting State = "Waiting"
+	Waiting ClusterState = "Waiting"
 	// Blocked means that the cluster is not written, and the progress of others does not change that.
-	Blocked State = "Blocked"
+	Blocked ClusterState = "Blocked"
 	// InProgress means that the cluster was written, and has not succeeded yet.
-	InProgress State = "Progressing"
+	InProgress ClusterState = "Progressing"
 	// Failed means that the work has failed, and may still succeed within the deadline.
-	Failed State = "Failed"
+	Failed ClusterState = "Failed"
 	// TimeOut means that the work has not succeeded within the deadline. It may still do so.
-	TimeOut State = "TimeOut"
+	TimeOut ClusterState = "TimeOut"
 	// Soaking means that the work succeeds, for less than MinSuccessTime.
-	Soaking State = "Soaking"
+	Soaking ClusterState = "Soaking"
 	// Succeeded means that the work succeeds.
-	Succeeded State = "Succeeded"
+	Succeeded ClusterState = "Succeeded"
 )
 
 // Outcome is the decision for a cluster.
 type Outcome struct {
 	Name  string
-	State State
+	State ClusterState
 	// Waits names the thing that the cluster waits for, unless it is Writing or Succeeded.
 	Waits string
 }
@@ -75,7 +75,7 @@ type Plan struct {
 	// Held is the reason why no more clusters are written although some wait, if any.
 	Held string
 	// Counts are the numbers of clusters in each state.
-	Counts map[State]int
+	Counts map[ClusterState]int
 }
 
 // Done reports whether all clusters have succeeded.
@@ -84,7 +84,7 @@ func (p *Plan) Done() bool { return p.Counts[Succeeded]+p.Counts[Soaking] == len
 // Decide computes a plan. A cluster that is in several groups, as it may be while it moves, counts for the last of them. If a strategy is invalid,
 // which the caller must refuse, its limits are 0.
 func Decide(s *Strategy, groups []Group, now time.Time) *Plan {
-	r := &run{strategy: s, now: now, plan: &Plan{Counts: map[State]int{}}}
+	r := &run{strategy: s, now: now, plan: &Plan{Counts: map[ClusterState]int{}}}
 	all := r.members(groups)
 	r.concurrency = s.concurrency(len(all))
 	r.free = r.concurrency
@@ -122,7 +122,7 @@ func tooMany(failed int, where string, most int) string {
 // member is a cluster of a group.
 type member struct {
 	Outcome
-	cluster *Cluster
+	cluster *ClusterProgress
 	group   string
 	index   int
 }
@@ -265,7 +265,7 @@ func (r *run) decide(s stage) {
 }
 
 // begin returns the state of a cluster before more is written.
-func (r *run) begin(c *Cluster) Outcome {
+func (r *run) begin(c *ClusterProgress) Outcome {
 	o := Outcome{Name: c.Name, Waits: c.Waits}
 	switch {
 	case c.Leaving:
@@ -283,7 +283,7 @@ func (r *run) begin(c *Cluster) Outcome {
 		}
 		if deadline := r.strategy.ProgressDeadline; deadline > 0 && !c.Written.IsZero() {
 			if end := r.later(c.Written, c.Since).Add(deadline); r.now.Before(end) {
-				r.lookAt(end)
+				r.requeueAt(end)
 			} else {
 				o.State, o.Waits = TimeOut, fmt.Sprintf("no success within %s: %s", deadline, c.Waits)
 			}
@@ -293,7 +293,7 @@ func (r *run) begin(c *Cluster) Outcome {
 }
 
 // soak returns the state of a success.
-func (r *run) soak(c *Cluster) Outcome {
+func (r *run) soak(c *ClusterProgress) Outcome {
 	o := Outcome{Name: c.Name, State: Succeeded}
 	soak := r.strategy.soak()
 	if soak == 0 {
@@ -306,7 +306,7 @@ func (r *run) soak(c *Cluster) Outcome {
 	}
 	if end := r.later(since, c.Since).Add(soak); r.now.Before(end) {
 		o.State, o.Waits = Soaking, fmt.Sprintf("succeeds, for less than the minSuccessTime of %s", soak)
-		r.lookAt(end)
+		r.requeueAt(end)
 	}
 	return o
 }
@@ -320,7 +320,7 @@ func (r *run) later(noted, changed time.Time) time.Time {
 	return noted
 }
 
-func (r *run) lookAt(t time.Time) {
+func (r *run) requeueAt(t time.Time) {
 	if r.plan.Next.IsZero() || t.Before(r.plan.Next) {
 		r.plan.Next = t
 	}

@@ -15,9 +15,9 @@ import (
 
 // cluster returns a cluster such as "c1 fail": ok, run, fail, new (not applied), old (not current), gone (being deleted), no (may not be written).
 // A current one was written at the start.
-func cluster(text string) *Cluster {
+func cluster(text string) *ClusterProgress {
 	name, state, _ := strings.Cut(text, " ")
-	c := &Cluster{Name: name, Current: true, Written: start}
+	c := &ClusterProgress{Name: name, Current: true, Written: start}
 	switch state {
 	case "ok":
 		c.Progress = Succeeds

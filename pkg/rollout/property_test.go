@@ -34,7 +34,7 @@ func newWorld(seed uint64) *world {
 	for i := range 1 + w.IntN(4) {
 		g := Group{Index: i, Name: []string{"", "canary"}[w.IntN(2)]}
 		for range w.IntN(5) {
-			g.Clusters = append(g.Clusters, &Cluster{Name: fmt.Sprintf("c%d-%d", w.IntN(1000), len(g.Clusters)+10*i)})
+			g.Clusters = append(g.Clusters, &ClusterProgress{Name: fmt.Sprintf("c%d-%d", w.IntN(1000), len(g.Clusters)+10*i)})
 		}
 		w.groups = append(w.groups, g)
 	}
@@ -46,8 +46,8 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-func (w *world) clusters() []*Cluster {
-	var all []*Cluster
+func (w *world) clusters() []*ClusterProgress {
+	var all []*ClusterProgress
 	for _, g := range w.groups {
 		all = append(all, g.Clusters...)
 	}
@@ -95,7 +95,7 @@ func (w *world) step(t *testing.T) *Plan {
 			if c.Current {
 				t.Fatalf("%s is written again", c.Name)
 			}
-			*c = Cluster{Name: c.Name, Current: true, Written: w.now, Observation: Observation{Waits: "waits"}}
+			*c = ClusterProgress{Name: c.Name, Current: true, Written: w.now, Observation: Observation{Waits: "waits"}}
 		}
 		if slices.Contains(p.Note, c.Name) {
 			c.Succeeded = w.now
@@ -113,7 +113,7 @@ func (w *world) checkGroups(t *testing.T, p *Plan) {
 	isMandatory := func(index int) bool {
 		return slices.ContainsFunc(w.strategy.Mandatory, func(m MandatoryGroup) bool { return m.Index == index })
 	}
-	state := map[string]State{}
+	state := map[string]ClusterState{}
 	for _, o := range p.Clusters {
 		state[o.Name] = o.State
 	}
@@ -200,7 +200,7 @@ func TestProperty_Anything(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	g := Group{}
 	for i := range 10_000 {
-		g.Clusters = append(g.Clusters, &Cluster{Name: fmt.Sprintf("cluster-%05d", i), Current: i < 5000, Written: start, Observation: Observation{Progress: Succeeds}})
+		g.Clusters = append(g.Clusters, &ClusterProgress{Name: fmt.Sprintf("cluster-%05d", i), Current: i < 5000, Written: start, Observation: Observation{Progress: Succeeds}})
 	}
 	s := &Strategy{Type: Progressive, MaxConcurrency: intstr.FromInt(100)}
 	for b.Loop() {

@@ -37,7 +37,7 @@ func (m *Manifest) ready() (Progress, string) {
 	case "apps/DaemonSet":
 		return m.all("pods", "DesiredNumberScheduled", "NumberReady", "NumberAvailable")
 	case "batch/Job":
-		if done, told := m.Texts["JobComplete"]; told && done != "True" {
+		if done, known := m.Texts["JobComplete"]; known && done != "True" {
 			return Progresses, m.String() + " is not complete"
 		}
 	case "/Pod":
@@ -54,8 +54,8 @@ func (m *Manifest) ready() (Progress, string) {
 
 // all checks whether two values are as large as a third.
 func (m *Manifest) all(what, want string, have ...string) (Progress, string) {
-	wanted, told := m.Numbers[want]
-	if !told {
+	wanted, known := m.Numbers[want]
+	if !known {
 		return Succeeds, ""
 	}
 	for _, name := range have {

@@ -26,8 +26,8 @@ const (
 	maxAnswers, maxAnswersOfAll = 2, 4
 	// patience is how long something may wait for a person before it is a finding. It is the default of kubectl hub doctor.
 	patience = time.Hour
-	// mostOfAKind is the largest number of objects of a kind that are read for all visitors together.
-	mostOfAKind = 5000
+	// maxOfAKind is the largest number of objects of a kind that are read for all visitors together.
+	maxOfAKind = 5000
 	// maxName is the largest length of a name in a question: names of users are longer than those of objects.
 	maxName = 1 << 10
 )
@@ -50,21 +50,21 @@ type found struct {
 // whys are the questions of GET /answers/why, by their topic and the number of names.
 var whys = map[string]struct {
 	names int
-	ask   func(ctx context.Context, h *answers.Hub, names []string) (*diagnosis.Answer, error)
+	ask   func(ctx context.Context, h *answers.HubView, names []string) (*diagnosis.Answer, error)
 }{
-	"cluster": {1, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+	"cluster": {1, func(ctx context.Context, h *answers.HubView, n []string) (*diagnosis.Answer, error) {
 		return h.WhyCluster(ctx, n[0])
 	}},
-	"member": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+	"member": {2, func(ctx context.Context, h *answers.HubView, n []string) (*diagnosis.Answer, error) {
 		return h.WhyMember(ctx, n[0], n[1])
 	}},
-	"placement": {3, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+	"placement": {3, func(ctx context.Context, h *answers.HubView, n []string) (*diagnosis.Answer, error) {
 		return h.WhyPlacement(ctx, n[0], n[1], n[2])
 	}},
-	"work": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+	"work": {2, func(ctx context.Context, h *answers.HubView, n []string) (*diagnosis.Answer, error) {
 		return h.WhyWork(ctx, n[0], n[1], nil)
 	}},
-	"accessrequest": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+	"accessrequest": {2, func(ctx context.Context, h *answers.HubView, n []string) (*diagnosis.Answer, error) {
 		return h.WhyAccessRequest(ctx, n[0], n[1])
 	}},
 }
@@ -118,7 +118,9 @@ func askAnswer(method, path, query string) (answerer, *refusal) {
 		}, nil
 	case len(parts) > 2 && parts[0] == "why" && whys[parts[1]].names == len(parts)-2:
 		ask := whys[parts[1]].ask
-		return because(func(ctx context.Context, h *answers.Hub) (*diagnosis.Answer, error) { return ask(ctx, h, parts[2:]) }), nil
+		return because(func(ctx context.Context, h *answers.HubView) (*diagnosis.Answer, error) {
+			return ask(ctx, h, parts[2:])
+		}), nil
 	}
 	return nil, refuse(http.StatusNotFound, "there is no such question")
 }
@@ -131,11 +133,13 @@ func askAccess(values url.Values) (answerer, *refusal) {
 	if groups := values.Get("group"); groups != "" {
 		asked.Groups = strings.Split(groups, ",")
 	}
-	return because(func(ctx context.Context, h *answers.Hub) (*diagnosis.Answer, error) { return h.WhyAccess(ctx, asked) }), nil
+	return because(func(ctx context.Context, h *answers.HubView) (*diagnosis.Answer, error) {
+		return h.WhyAccess(ctx, asked)
+	}), nil
 }
 
 // because returns an answerer for the page.
-func because(ask func(context.Context, *answers.Hub) (*diagnosis.Answer, error)) answerer {
+func because(ask func(context.Context, *answers.HubView) (*diagnosis.Answer, error)) answerer {
 	return func(ctx context.Context, config *rest.Config, where []string) (any, error) {
 		h, err := answers.New(config)
 		if err != nil {
@@ -158,7 +162,7 @@ func askDoctor(ctx context.Context, config *rest.Config, where []string) (any, e
 	if err != nil {
 		return nil, err
 	}
-	r.Most = mostOfAKind
+	r.Most = maxOfAKind
 	switch isHub, err := r.IsHub(ctx); {
 	case err != nil:
 		return nil, err
@@ -210,7 +214,7 @@ func (u *upstream) as(v visitor) *rest.Config {
 	if v.token == "" {
 		config.BearerToken = u.config.BearerToken
 	}
-	config.QPS, config.Timeout, config.WarningHandler = -1, min(u.timeout, answers.LongestRead), rest.NoWarnings{}
+	config.QPS, config.Timeout, config.WarningHandler = -1, min(u.timeout, answers.MaxRead), rest.NoWarnings{}
 	return config
 }
 

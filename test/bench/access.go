@@ -59,7 +59,7 @@ const (
 // accessing is a hub with access to a cluster by the provider kubeconfig.
 type accessing struct {
 	*bench
-	target   *localhub.Hub
+	target   *localhub.Instance
 	provider *provider
 	// onHub and onTarget are the audit logs of the hub and of the cluster.
 	onHub, onTarget *audit

@@ -161,7 +161,7 @@ func (r *registering) letRest(ctx context.Context, f *resting, fleet *fleetWatch
 		r.hub.StopHubControllerManager()
 		return r.hub.StartHubControllerManager(ctx)
 	})
-	f.gap, f.lost = shortestGap(f.rest, f.restarted), fleet.losses()
+	f.gap, f.lost = minGap(f.rest, f.restarted), fleet.losses()
 	return err
 }
 
@@ -206,8 +206,8 @@ func (r *registering) watch(ctx context.Context, f *resting, length time.Duratio
 	return w, nil
 }
 
-// shortestGap returns the shortest time between two checks of one cluster, or 0 if none was checked twice.
-func shortestGap(windows ...*window) (gap time.Duration) {
+// minGap returns the shortest time between two checks of one cluster, or 0 if none was checked twice.
+func minGap(windows ...*window) (gap time.Duration) {
 	each := map[string][]time.Time{}
 	for _, w := range windows {
 		if w != nil {

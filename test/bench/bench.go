@@ -35,7 +35,7 @@ var (
 type bench struct {
 	options options
 	config  localhub.Config
-	hub     *localhub.Hub
+	hub     *localhub.Instance
 	report  *report
 	steps   progress
 	creates [2]*rates // ours and the peer's

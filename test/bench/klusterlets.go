@@ -60,7 +60,7 @@ type installing struct {
 
 // managedCluster is the managed cluster of several Klusterlets.
 type managedCluster struct {
-	*localhub.Hub
+	*localhub.Instance
 	audit  *audit
 	source []byte
 }
@@ -193,7 +193,7 @@ func (i *installing) startManaged(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	m.Hub, err = localhub.Start(ctx, config)
+	m.Instance, err = localhub.Start(ctx, config)
 	if err != nil {
 		return err
 	}

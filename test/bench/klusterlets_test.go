@@ -102,11 +102,11 @@ func renewedAt(part func(n int) float64) *renewalSpread {
 
 func TestSpreadOf(t *testing.T) {
 	even := renewedAt(func(n int) float64 { return 0.7 + 0.1*(float64(n)+0.5)/240 })
-	if even.Tokens != 240 || even.Renewed != 240 || even.Early+even.Late != 0 || even.burst() > 1.01 || even.MostInSecond > 4 {
+	if even.Tokens != 240 || even.Renewed != 240 || even.Early+even.Late != 0 || even.burst() > 1.01 || even.MaxInSecond > 4 {
 		t.Errorf("evenly: %+v, %v", even, even.burst())
 	}
 	together := renewedAt(func(int) float64 { return 0.75 })
-	if together.Renewed != 240 || together.burst() != spreadParts || together.MostInSecond != 240 {
+	if together.Renewed != 240 || together.burst() != spreadParts || together.MaxInSecond != 240 {
 		t.Errorf("together: %+v, %v", together, together.burst())
 	}
 	if early := renewedAt(func(int) float64 { return 0.5 }); early.Early != 240 {

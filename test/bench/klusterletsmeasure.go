@@ -20,8 +20,8 @@ const (
 	fewKlusterlets, singleKlusterlets = 10, 3
 	// tokensOfEach is the number of kubeconfigs that are minted for a Klusterlet.
 	tokensOfEach = 2
-	// shortestTokenLife has a margin for rounded times: less than minting.MinLifetime is rejected.
-	shortestTokenLife = minting.MinLifetime + 10*time.Second
+	// minTokenLife has a margin for rounded times: less than minting.MinLifetime is rejected.
+	minTokenLife = minting.MinLifetime + 10*time.Second
 )
 
 // measure measures everything while hub-operator runs.

@@ -97,8 +97,8 @@ type renewalSpread struct {
 	Early int `json:"early"`
 	Late  int `json:"late"`
 	// Parts are the numbers in each part of that time, and MostInSecond the largest number in one second.
-	Parts        []int `json:"parts"`
-	MostInSecond int   `json:"mostInSecond"`
+	Parts       []int `json:"parts"`
+	MaxInSecond int   `json:"mostInSecond"`
 }
 
 // ends returns the times of the first and the last token.
@@ -148,7 +148,7 @@ func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
 		s.Parts[min(max(n, 0), spreadParts-1)]++
 		second := one.at.Unix()
 		inSecond[second]++
-		s.MostInSecond = max(s.MostInSecond, inSecond[second])
+		s.MaxInSecond = max(s.MaxInSecond, inSecond[second])
 	}
 	return s
 }
@@ -192,7 +192,7 @@ func (r *report) printKlusterlets(out io.Writer) {
 		rows = append(rows, []string{fmt.Sprintf("%d tokens of %.0f s, minted in %.1f s", s.Tokens, s.LifeSeconds, s.MintedIn),
 			fmt.Sprintf("%d renewed, %d early, %d late", s.Renewed, s.Early, s.Late)},
 			[]string{fmt.Sprintf("  in %d parts of the time", spreadParts), fmt.Sprint(s.Parts)},
-			[]string{"  the most in one second", fmt.Sprint(s.MostInSecond)})
+			[]string{"  the most in one second", fmt.Sprint(s.MaxInSecond)})
 	}
 	table(out, fmt.Sprintf("(n) %d detached Klusterlets, %d managed clusters", k.Klusterlets, k.ManagedClusters), []string{"", ""}, rows)
 }

@@ -131,8 +131,8 @@ func (o *options) validate() error {
 	if o.rest < time.Second {
 		return errors.New("--rest has to be at least a second")
 	}
-	if o.tokenLife != 0 && o.tokenLife < shortestTokenLife {
-		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.tokenLife, shortestTokenLife)
+	if o.tokenLife != 0 && o.tokenLife < minTokenLife {
+		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.tokenLife, minTokenLife)
 	}
 	if o.wants("d") && o.fleet < 2*setSize {
 		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)

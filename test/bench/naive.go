@@ -115,7 +115,7 @@ func (n *naive) round(ctx context.Context, now time.Time) (changed int, err erro
 	var jobs []placement.Job
 	for _, p := range n.placements {
 		by[p.key] = p
-		jobs = append(jobs, placement.Job{Program: p.program, State: placement.State{
+		jobs = append(jobs, placement.Job{Program: p.program, State: placement.Snapshot{
 			Now: now, Placement: p.object, Decisions: slices.Collect(maps.Values(p.decisions)), Bindings: p.bindings,
 			Clusters: n.fleet, Scores: n.scores,
 		}})

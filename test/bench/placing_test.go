@@ -21,7 +21,7 @@ import (
 // both has hub-controller-manager's implementation and the peer, with the same objects.
 type both struct {
 	*testing.T
-	hub   *placement.Hub
+	hub   *placement.Scheduler
 	naive *naive
 	now   time.Time
 }

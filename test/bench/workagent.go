@@ -40,7 +40,7 @@ var agentAuditPolicy []byte
 // delivering is a hub with one cluster that has joined it: real servers, and hub-agent as it is deployed.
 type delivering struct {
 	*bench
-	target          *localhub.Hub
+	target          *localhub.Instance
 	onHub, onTarget *audit
 	admins          []*client
 	cluster         *client
@@ -49,7 +49,7 @@ type delivering struct {
 
 // withWorkAgent measures on such a hub.
 func (b *bench) withWorkAgent(ctx context.Context) error {
-	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MostWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
+	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MaxWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
 	b.report.WorkAgent = d.result
 	adapt := func(c *localhub.Config) (err error) {
 		// By default an agent may write once a second in the long run, and each work needs two writes.
@@ -127,7 +127,7 @@ func (d *delivering) start(ctx context.Context) error {
 }
 
 // plugin runs kubectl-hub as an admin, and returns its output.
-func (d *delivering) plugin(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, error) {
+func (d *delivering) plugin(ctx context.Context, of *localhub.Instance, args ...string) ([]byte, error) {
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(d.config.BinDir, "kubectl-hub"),
 		append(args, "--kubeconfig", of.AdminKubeconfig(), "--cache-dir", filepath.Join(of.Dir(), "kubectl-cache"))...)

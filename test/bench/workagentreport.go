@@ -14,8 +14,8 @@ import (
 type workAgentResult struct {
 	Works     int `json:"works"`
 	Manifests int `json:"manifests"`
-	// MostWatches is --max-work-watches.
-	MostWatches int `json:"maxWorkWatches"`
+	// MaxWatches is --max-work-watches.
+	MaxWatches int `json:"maxWorkWatches"`
 	// WritesPerSecond is --agent-writes-per-second of hub-apiserver.
 	WritesPerSecond float64 `json:"agentWritesPerSecond"`
 	// Seconds is the time from the first work until all are applied, and Applied the number that are. The others are from the creation of a work.
@@ -96,7 +96,7 @@ func (r *report) printWorkAgent(out io.Writer) {
 			[]string{"  requests to the hub for each", per(a.DriftOnHub, a.Drifts)})
 	}
 	table(out, fmt.Sprintf("(m) one agent, %d works of %d ConfigMaps, at most %d watches, and %g writes to the hub per second",
-		a.Works, a.Manifests, a.MostWatches, a.WritesPerSecond), []string{"", ""}, rows)
+		a.Works, a.Manifests, a.MaxWatches, a.WritesPerSecond), []string{"", ""}, rows)
 }
 
 func (r *report) judgeWorkAgent() {

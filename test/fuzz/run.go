@@ -37,8 +37,8 @@ type Answer struct {
 	Body string
 }
 
-// mostRead is the largest number of bytes that are read of a response.
-const mostRead = 64 << 10
+// maxRead is the largest number of bytes that are read of a response.
+const maxRead = 64 << 10
 
 // Run creates the samples, sends the requests with the given numbers, and reports each at which the server failed. It returns the number of responses
 // for each code. A sample that was deleted is created again.
@@ -120,7 +120,7 @@ func (t Target) send(ctx context.Context, q Request) (Answer, error) {
 	if answer.Code == http.StatusOK && response.ContentLength < 0 && request.URL.Query().Has("watch") {
 		return answer, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostRead))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRead))
 	answer.Body = string(body)
 	return answer, err
 }

@@ -31,7 +31,7 @@ import (
 type fixture struct {
 	*testing.T
 	*Kubelet
-	cluster   *localhub.Hub
+	cluster   *localhub.Instance
 	bin       string
 	namespace string
 }

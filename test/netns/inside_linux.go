@@ -82,7 +82,7 @@ func beInside() error {
 		return fmt.Errorf("the loopback of the network namespace: %w", err)
 	}
 	orders, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	var hub *localhub.Hub
+	var hub *localhub.Instance
 	defer func() {
 		if hub != nil {
 			hub.Kill()
@@ -117,7 +117,7 @@ func beInside() error {
 }
 
 // begin starts the cluster, and opens the doors to it.
-func begin(own *plain) (*localhub.Hub, error) {
+func begin(own *plain) (*localhub.Instance, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	hub, err := localhub.Start(ctx, own.config())

@@ -38,7 +38,7 @@ type Config struct {
 // Cluster is a cluster in a network namespace.
 type Cluster struct {
 	// Hub is the cluster for clients outside. Requests to it work.
-	*localhub.Hub
+	*localhub.Instance
 	// EtcdPort is the port of its etcd for clients outside. The certificates are in the directory of the cluster.
 	EtcdPort int
 
@@ -116,7 +116,7 @@ func Start(t testing.TB, config Config) *Cluster {
 	if _, err := c.order(order{Start: &own}); err != nil {
 		t.Fatalf("a cluster in a network namespace: %v", err)
 	}
-	c.Hub, err = localhub.Open(own.config())
+	c.Instance, err = localhub.Open(own.config())
 	if err != nil {
 		t.Fatal(err)
 	}

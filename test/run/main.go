@@ -185,7 +185,7 @@ func execute(ctx context.Context, j job) (r result) {
 // since its last call.
 func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, execute func(context.Context, job) result, out io.Writer) (results []result) {
 	pending := slices.Clone(jobs)
-	slices.SortStableFunc(pending, func(a, b job) int { return longestFirst(a, b) })
+	slices.SortStableFunc(pending, func(a, b job) int { return maxFirst(a, b) })
 	var running []job
 	began := map[string]time.Time{}
 	done := make(chan result)
@@ -231,8 +231,8 @@ func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, e
 	return results
 }
 
-// longestFirst orders jobs. A job without a figure comes first, because it may be long.
-func longestFirst(a, b job) int {
+// maxFirst orders jobs. A job without a figure comes first, because it may be long.
+func maxFirst(a, b job) int {
 	length := func(j job) float64 {
 		if j.Expected.Seconds == 0 {
 			return 1e9

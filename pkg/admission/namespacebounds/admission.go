@@ -44,8 +44,8 @@ const (
 // and what the hub itself derives from the objects of a namespace. Users who may write the rest cannot write any of these without limit.
 type Plugin struct {
 	*admission.Handler
-	// MostObjects and MostBytes are the bounds of a namespace. 0 means no bound.
-	MostObjects, MostBytes int
+	// MaxObjects and MostBytes are the bounds of a namespace. 0 means no bound.
+	MaxObjects, MaxBytes int
 	// Usage counts the objects in namespaces.
 	Usage *Usage
 }
@@ -62,8 +62,8 @@ var derived = map[schema.GroupResource]bool{
 // New returns the plugin. Its Usage must count the objects of the hub.
 func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
 	p := &Plugin{
-		Handler:     admission.NewHandler(admission.Create, admission.Update),
-		MostObjects: DefaultObjects, MostBytes: DefaultBytes, Usage: NewUsage(size, c),
+		Handler:    admission.NewHandler(admission.Create, admission.Update),
+		MaxObjects: DefaultObjects, MaxBytes: DefaultBytes, Usage: NewUsage(size, c),
 	}
 	p.SetReadyFunc(p.Usage.ready)
 	return p
@@ -72,7 +72,7 @@ func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
 // Validate implements admission.ValidationInterface. It checks every subresource: the whole object is stored.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, ok := permission.Stored(a)
-	most := Amount{p.MostObjects, p.MostBytes}
+	most := Amount{p.MaxObjects, p.MaxBytes}
 	if !ok || a.GetNamespace() == "" || most == (Amount{}) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return apierrors.NewServiceUnavailable(PluginName + ": the server has not counted all objects yet: try again in a few seconds")
 	}
 	isNew, reserve := a.GetOperation() == admission.Create, most.andAQuarter()
-	if !isNew && (most.Bytes == 0 || p.Usage.hasRoom(a.GetNamespace(), inFlightBytes, most.Bytes)) {
+	if !isNew && (most.Bytes == 0 || p.Usage.fits(a.GetNamespace(), inFlightBytes, most.Bytes)) {
 		return nil // without measuring it
 	}
 	size, err := p.Usage.size(resource, a.GetObject())

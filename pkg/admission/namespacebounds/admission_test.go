@@ -40,7 +40,7 @@ func newFixture(t *testing.T, objects, bytes int) *fixture {
 		return len(annotations["a"]) + 100*len(object.(metav1.Object).GetFinalizers()), nil
 	}
 	f.Plugin = namespacebounds.New(size, f.clock)
-	f.MostObjects, f.MostBytes = objects, bytes
+	f.MaxObjects, f.MaxBytes = objects, bytes
 	f.placements, f.decisions = f.Usage.Store(cluster.Resource("placements")), f.Usage.Store(cluster.Resource("placementdecisions"))
 	f.told(f.placements.Replace(nil, ""))
 	f.told(f.decisions.Replace(nil, ""))
@@ -115,7 +115,7 @@ func TestAdmission_BoundsTheObjectsOfAllKinds(t *testing.T) {
 	f.want("after a list", full, at.Request{Object: placement("a", "p7", 1)})
 	f.told(f.placements.Replace(nil, ""))
 	f.want("after an empty list", "", at.Request{Object: placement("a", "p7", 1)})
-	f.MostObjects = 0
+	f.MaxObjects = 0
 	for i := range 10 {
 		f.want("without a bound", "", at.Request{Object: placement("a", fmt.Sprint("q", i), 1)})
 	}
@@ -186,7 +186,7 @@ func TestAdmission_WithoutCounts(t *testing.T) {
 	if err := f.write(at.Request{Object: placement("a", "p1", 1), Resource: "addonplacementscores"}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("got %v", err)
 	}
-	f.MostObjects, f.MostBytes = 0, 0
+	f.MaxObjects, f.MaxBytes = 0, 0
 	f.want("without bounds", "", at.Request{Object: odd})
 }
 
@@ -201,6 +201,6 @@ func TestAdmission_MeasuresNoUpdateWithoutNeed(t *testing.T) {
 	if err := f.write(at.Request{Object: odd, Old: odd}); !apierrors.IsInternalError(err) {
 		t.Errorf("got %v", err)
 	}
-	f.MostBytes = 0
+	f.MaxBytes = 0
 	f.want("without a bound on bytes", "", at.Request{Object: odd, Old: odd})
 }

@@ -129,8 +129,8 @@ func (u *Usage) ready() bool {
 	return len(u.counted) > 0
 }
 
-// hasRoom reports whether a namespace has room for so many bytes.
-func (u *Usage) hasRoom(in string, bytes, most int) bool {
+// fits reports whether a namespace has room for so many bytes.
+func (u *Usage) fits(in string, bytes, most int) bool {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	used := 0

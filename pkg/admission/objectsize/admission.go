@@ -36,9 +36,9 @@ const (
 	Reserve = 64 << 10
 )
 
-// StatusRoom is the room below the limit that a Placement must leave to its status: the scheduler writes the decisions to it, and otherwise could not
+// StatusReserve is the room below the limit that a Placement must leave to its status: the scheduler writes the decisions to it, and otherwise could not
 // even report that there is no room.
-const StatusRoom = 176 << 10
+const StatusReserve = 176 << 10
 
 // Sizer returns the size in bytes of a stored object of a resource.
 type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
@@ -69,7 +69,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 	}
-	if err := p.leavesRoomToStatus(a); err != nil {
+	if err := p.checkStatusReserve(a); err != nil {
 		return err
 	}
 	most := Limit
@@ -80,7 +80,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		most = ServiceLimit
 	}
 	limit := most
-	if leavesRoom(a) {
+	if reservesStatus(a) {
 		limit -= Reserve
 	}
 	if size <= limit {
@@ -114,9 +114,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		resource, a.GetName(), size, limit))
 }
 
-// leavesRoom reports whether a request must leave room to others: an agent of a cluster writes the cluster, or a cluster is created, as agents do
+// reservesStatus reports whether a request must leave room to others: an agent of a cluster writes the cluster, or a cluster is created, as agents do
 // before they have their own identity.
-func leavesRoom(a admission.Attributes) bool {
+func reservesStatus(a admission.Attributes) bool {
 	if !permission.Is(a, cluster.Resource("managedclusters")) {
 		return false
 	}
@@ -124,8 +124,8 @@ func leavesRoom(a admission.Attributes) bool {
 	return a.GetOperation() == admission.Create || who == nil || registration.IsAgent(who.GetName(), who.GetGroups(), a.GetName())
 }
 
-// leavesRoomToStatus rejects a Placement that is too large without its status, unless it was as large before.
-func (p *Plugin) leavesRoomToStatus(a admission.Attributes) error {
+// checkStatusReserve rejects a Placement that is too large without its status, unless it was as large before.
+func (p *Plugin) checkStatusReserve(a admission.Attributes) error {
 	now, before, err := permission.Objects[cluster.Placement](a, cluster.Resource("placements"))
 	if now == nil || err != nil || a.GetSubresource() != "" {
 		return err
@@ -139,10 +139,10 @@ func (p *Plugin) leavesRoomToStatus(a admission.Attributes) error {
 			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 		}
 	}
-	if sizes[0] <= max(Limit-StatusRoom, sizes[1]) {
+	if sizes[0] <= max(Limit-StatusReserve, sizes[1]) {
 		return nil
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 		"placements %q would take %d bytes in etcd without its status, and the limit is %d: use fewer or shorter predicates, or less metadata",
-		a.GetName(), sizes[0], Limit-StatusRoom))
+		a.GetName(), sizes[0], Limit-StatusReserve))
 }

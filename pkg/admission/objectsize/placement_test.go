@@ -26,7 +26,7 @@ func placement(metadata, status int) *cluster.Placement {
 
 // TestAdmission_APlacementLeavesRoomToItsStatus verifies that the scheduler has room for the status, whatever a tenant writes.
 func TestAdmission_APlacementLeavesRoomToItsStatus(t *testing.T) {
-	const own, room = objectsize.Limit - objectsize.StatusRoom, objectsize.StatusRoom
+	const own, room = objectsize.Limit - objectsize.StatusReserve, objectsize.StatusReserve
 	p := objectsize.New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
 		size := len(object.(*cluster.Placement).Annotations["a"])
 		for _, c := range object.(*cluster.Placement).Status.Conditions {

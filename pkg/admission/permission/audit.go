@@ -22,10 +22,10 @@ const (
 )
 
 const (
-	// longestAnnotation bounds a value, which contains names that users choose.
-	longestAnnotation = 1024
-	// mostDecisions is the largest number of different decisions of a plugin that are recorded for one request.
-	mostDecisions = 4
+	// maxAnnotation bounds a value, which contains names that users choose.
+	maxAnnotation = 1024
+	// maxDecisions is the largest number of different decisions of a plugin that are recorded for one request.
+	maxDecisions = 4
 )
 
 // Used adds an audit annotation with the rules by which the storage of a resource allows a request. The key ends with the name of the resource, or of
@@ -50,19 +50,19 @@ func annotate(ctx context.Context, plugin, outcome string, rules []Rule) {
 		return
 	}
 	key, value, last := AnnotationPrefix+strings.ToLower(plugin), summary(outcome, rules), ""
-	for i := 1; i <= mostDecisions; i++ {
+	for i := 1; i <= maxDecisions; i++ {
 		numbered := key
 		if i > 1 {
 			numbered = fmt.Sprintf("%s.%d", key, i)
 		}
-		told, ok := request.GetEventAnnotation(numbered)
+		recorded, ok := request.GetEventAnnotation(numbered)
 		if !ok {
 			if value != last {
 				audit.AddAuditAnnotation(ctx, numbered, value)
 			}
 			return
 		}
-		last = told
+		last = recorded
 	}
 }
 
@@ -75,7 +75,7 @@ func summary(outcome string, rules []Rule) string {
 		if i > 0 {
 			next = "," + next
 		}
-		if len(text)+len(next)+len(more)+1 > longestAnnotation {
+		if len(text)+len(next)+len(more)+1 > maxAnnotation {
 			return text + more
 		}
 		text += next

@@ -33,9 +33,9 @@ const (
 // undone while storage is full, so neither can be repeated without limit. The plugin does not see deletions, which need little room or none.
 type Plugin struct {
 	permission.Guard
-	// Room returns an error while storage is full. If it is nil, there always is room.
-	Room func() error
-	size objectsize.Sizer
+	// CheckSpace returns an error while storage is full. If it is nil, there always is room.
+	CheckSpace func() error
+	size       objectsize.Sizer
 }
 
 var _ admission.ValidationInterface = &Plugin{}
@@ -47,10 +47,10 @@ func New(size objectsize.Sizer) *Plugin {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if p.Room == nil || a.GetOperation() == admission.Create && a.GetSubresource() != "" { // such as a token, which is not stored
+	if p.CheckSpace == nil || a.GetOperation() == admission.Create && a.GetSubresource() != "" { // such as a token, which is not stored
 		return nil
 	}
-	full := p.Room()
+	full := p.CheckSpace()
 	if full == nil || a.GetOperation() == admission.Update && p.maySpend(ctx, a) {
 		return nil
 	}

@@ -60,7 +60,7 @@ func TestValidate(t *testing.T) {
 			if err := p.Validate(t.Context(), request, nil); err != nil {
 				t.Errorf("while there is room: %v", err)
 			}
-			p.Room = func() error { return errors.New("the etcd is full") }
+			p.CheckSpace = func() error { return errors.New("the etcd is full") }
 			err := p.Validate(t.Context(), request, nil)
 			if c.passes {
 				if err != nil {
@@ -115,7 +115,7 @@ func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
 			} {
 				p := plugin()
 				p.SetAuthorizer(&at.Authorizer{Grants: []permission.Rule{rule}})
-				p.Room = func() error { return errors.New("the etcd is full") }
+				p.CheckSpace = func() error { return errors.New("the etcd is full") }
 				want := c.all
 				if rule.Verb != "" {
 					want = c.holder

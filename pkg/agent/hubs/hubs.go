@@ -91,7 +91,7 @@ func (h *Hubs) try(ctx context.Context, s state.State, serve func(context.Contex
 
 // watch returns why the hub must be given up, or nil when the context ends.
 func (h *Hubs) watch(ctx context.Context) *cause {
-	for repeat.Sleep(ctx, lookEvery) {
+	for repeat.Sleep(ctx, checkInterval) {
 		if why := h.due(); why != nil {
 			return why
 		}

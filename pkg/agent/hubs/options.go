@@ -41,7 +41,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"neither files nor programs.", registration.MaxHubs, FlagTimeout))
 	fs.Int32Var(&o.TimeoutSeconds, FlagTimeout, o.TimeoutSeconds, fmt.Sprintf(
 		"With --%s: how long the lease may fail to be renewed, or a hub may not accept a cluster that is new to it, before the agent switches to the next hub; "+
-			"at least %d.", FlagFiles, registration.LeastHubTimeoutSeconds))
+			"at least %d.", FlagFiles, registration.MinHubTimeoutSeconds))
 }
 
 // Validate returns every error of the flags.
@@ -57,8 +57,8 @@ func (o *Options) Validate() (errs []error) {
 		}
 		known[name] = path
 	}
-	if o.TimeoutSeconds < registration.LeastHubTimeoutSeconds {
-		errs = append(errs, fmt.Errorf("--%s must be at least %d, not %d", FlagTimeout, registration.LeastHubTimeoutSeconds, o.TimeoutSeconds))
+	if o.TimeoutSeconds < registration.MinHubTimeoutSeconds {
+		errs = append(errs, fmt.Errorf("--%s must be at least %d, not %d", FlagTimeout, registration.MinHubTimeoutSeconds, o.TimeoutSeconds))
 	}
 	return errs
 }

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// lookEvery is the interval of the checks whether to give the hub up. They send no requests.
-	lookEvery = 5 * time.Second
+	// checkInterval is the interval of the checks whether to give the hub up. They send no requests.
+	checkInterval = 5 * time.Second
 	// tryFor is how long a hub that the agent has not worked with yet may fail to respond as expected. It doubles each time that all hubs have been
 	// tried, up to longestTry: so hubs that are all down get few requests, and the state is not written all the time.
-	tryFor     = 45 * time.Second
-	longestTry = 5 * time.Minute
+	tryFor = 45 * time.Second
+	maxTry = 5 * time.Minute
 	// refusedFor is how long the hub must hide the ManagedCluster until that counts as a refusal: it may happen for a moment while the hub starts, or
 	// grants the agent its rights.
 	refusedFor = time.Minute
 	// settledAfter is how long a hub must be in use until it counts as working: a hub that accepts a lease renewal may refuse the cluster in its next
 	// response.
 	settledAfter = 30 * time.Second
-	// longestText is the maximum length of a reason in an event, in bytes.
-	longestText = 512
+	// maxText is the maximum length of a reason in an event, in bytes.
+	maxText = 512
 )
 
 // cause is why a hub is given up: one of registration's reasons, and a text for people.
@@ -63,7 +63,7 @@ func (h *Hubs) begin(s state.State) {
 	short := tryFor
 	for _, g := range s.GivenUp {
 		if g.Name == s.Hub {
-			short = min(tryFor<<min(g.Times, 10), longestTry)
+			short = min(tryFor<<min(g.Times, 10), maxTry)
 		}
 	}
 	before, _ := h.Health.Renewals()
@@ -173,10 +173,10 @@ func (h *Hubs) text() string {
 }
 
 func shorten(text string) string {
-	if len(text) <= longestText {
+	if len(text) <= maxText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:longestText-3], "") + "..."
+	return strings.ToValidUTF8(text[:maxText-3], "") + "..."
 }
 
 // RefusedIn returns a function that calls Refused, and records refusals in the state.

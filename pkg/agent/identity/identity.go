@@ -60,9 +60,9 @@ type Identity interface {
 	Step(ctx context.Context, by Bootstrap) (bool, error)
 	// Usable returns why the identity of the state cannot be used, or nil.
 	Usable(s state.State) error
-	// Keep renews the identity, authenticated by itself. It returns nil as soon as the state has a new one, and an error when the current one can no
+	// Maintain renews the identity, authenticated by itself. It returns nil as soon as the state has a new one, and an error when the current one can no
 	// longer be used, or the context has ended.
-	Keep(ctx context.Context, h *hub.Hub) error
+	Maintain(ctx context.Context, h *hub.Hub) error
 	// User returns the user of the kubeconfig in the state, which is for processes that have the secret as files.
 	User() *clientcmdapi.AuthInfo
 	// Config returns the client configuration of this process for such a kubeconfig.

@@ -28,8 +28,8 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// longestPause bounds the time between two checks whether the hub has accepted the cluster.
-const longestPause = 15 * time.Second
+// maxPause bounds the time between two checks whether the hub has accepted the cluster.
+const maxPause = 15 * time.Second
 
 // Rights returns the rights that joining needs, beside those of the identity's driver. The bootstrap kubeconfigs of several hubs are mounted.
 func (j *Joiner) Rights() rights.Rights {
@@ -67,7 +67,7 @@ type Joiner struct {
 // Join runs until the secret has an identity, or the context ends.
 func (j *Joiner) Join(ctx context.Context) {
 	j.registered = false
-	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
+	retry := repeat.Backoff{Shortest: time.Second, Longest: maxPause, Random: j.Random}
 	said := &repeat.Said{}
 	for ctx.Err() == nil {
 		request := j.Store.Get().NextCSR

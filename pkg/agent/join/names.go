@@ -17,7 +17,7 @@ import (
 
 // Start loads the state and determines the names of cluster and agent. It waits for the agent's clusters to respond.
 func (j *Joiner) Start(ctx context.Context) (state.State, error) {
-	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
+	retry := repeat.Backoff{Shortest: time.Second, Longest: maxPause, Random: j.Random}
 	said := &repeat.Said{}
 	for {
 		j.Health.Waiting("the agent's own cluster")

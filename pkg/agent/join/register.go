@@ -51,10 +51,10 @@ func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
 	return err
 }
 
-// Anew creates the ManagedCluster again if it no longer exists on the hub, or its agent may not read it. A process does so once, at its first read:
+// Recreate creates the ManagedCluster again if it no longer exists on the hub, or its agent may not read it. A process does so once, at its first read:
 // like a Node, a cluster that an admin has deleted comes back when its agent is restarted, and not by itself. The hub must accept it again; then the
 // agent's current identity is valid.
-func (j *Joiner) Anew(ctx context.Context) error {
+func (j *Joiner) Recreate(ctx context.Context) error {
 	cluster, err := j.desired(j.Store.Get())
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 }
 
 // Validate returns all errors of the flags. keeps is whether the process needs the management cluster.
-func (o *Options) Validate(keeps bool) (errs []error) {
+func (o *Options) Validate(needsManagement bool) (errs []error) {
 	inPod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""
 	switch {
 	case o.Kubeconfig != "":
@@ -82,7 +82,7 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 		errs = append(errs, errors.New("--spoke-kubeconfig must name the kubeconfig of the managed cluster when hub-agent "+
 			"runs outside of it"))
 	}
-	if o.Detached && keeps && o.ManagementKubeconfig == "" && !inPod {
+	if o.Detached && needsManagement && o.ManagementKubeconfig == "" && !inPod {
 		errs = append(errs, errors.New("--management-kubeconfig must name the kubeconfig of the management cluster when a detached "+
 			"hub-agent runs outside of it"))
 	}

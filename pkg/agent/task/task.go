@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// longestPause bounds the delay before a failed task is restarted.
-const longestPause = 5 * time.Minute
+// maxPause bounds the delay before a failed task is restarted.
+const maxPause = 5 * time.Minute
 
 // Task is one thing that an agent does while it has an identity on the hub. It does not depend on other tasks: they share data in hub.View, so that
 // each can run without the others, and without their rights.
@@ -63,7 +63,7 @@ func (s Session) Run(ctx context.Context, tasks []Task) error {
 	for _, t := range tasks {
 		running.Go(func() {
 			var over *overError
-			if err := s.keep(ctx, t); errors.As(err, &over) {
+			if err := s.restart(ctx, t); errors.As(err, &over) {
 				end(over)
 			}
 		})
@@ -77,9 +77,9 @@ func (s Session) Run(ctx context.Context, tasks []Task) error {
 	return context.Cause(ctx)
 }
 
-// keep restarts a task after each failure. The failure of one task does not affect the others.
-func (s Session) keep(ctx context.Context, t Task) error {
-	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: s.Random}
+// restart restarts a task after each failure. The failure of one task does not affect the others.
+func (s Session) restart(ctx context.Context, t Task) error {
+	retry := repeat.Backoff{Shortest: time.Second, Longest: maxPause, Random: s.Random}
 	for {
 		began := time.Now()
 		err := s.once(ctx, t)
@@ -87,7 +87,7 @@ func (s Session) keep(ctx context.Context, t Task) error {
 		if err == nil || errors.As(err, &over) || ctx.Err() != nil {
 			return err
 		}
-		if time.Since(began) > longestPause {
+		if time.Since(began) > maxPause {
 			retry.Reset()
 		}
 		pause := retry.Next()

@@ -40,13 +40,13 @@ const (
 	workers = 5
 	// resync is the interval after which a work is checked completely, for changes that no watch reports.
 	resync = 5 * time.Minute
-	// shortestRetry and longestRetry bound the delay before a failed operation is retried.
-	shortestRetry, longestRetry = time.Second, 5 * time.Minute
-	// longestWait bounds the delay before the agent checks again for a kind that the cluster does not serve, and for an object that is being deleted.
+	// minRetry and longestRetry bound the delay before a failed operation is retried.
+	minRetry, maxRetry = time.Second, 5 * time.Minute
+	// maxWait bounds the delay before the agent checks again for a kind that the cluster does not serve, and for an object that is being deleted.
 	// For all works of an agent together, discovery is requested at most once every kinds.RefreshEvery.
-	longestWait = time.Minute
-	// longestLook bounds one sync of a work, so that a server that does not respond delays no other work for longer.
-	longestLook = 2 * time.Minute
+	maxWait = time.Minute
+	// syncTimeout bounds one sync of a work, so that a server that does not respond delays no other work for longer.
+	syncTimeout = 2 * time.Minute
 	// cachedRules is the number of sets of condition rules that are cached in compiled form.
 	cachedRules = 256
 	// never is the grace period from which on nothing is evicted, as upstream.
@@ -113,11 +113,11 @@ type Agent struct {
 
 // New returns an agent that has sent no requests yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: shortestRetry, firstWait: shortestRetry / 4, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: minRetry, firstWait: minRetry / 4, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetry/10, maxRetry))
 	// Changes of several objects of a work within a short time are handled by one sync.
-	o.Drift.Changed = func(work string) { a.queue.AddAfter(work, shortestRetry/10) }
+	o.Drift.Changed = func(work string) { a.queue.AddAfter(work, minRetry/10) }
 	a.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			return o.Works.List(ctx, options)
@@ -184,14 +184,14 @@ func (a *Agent) next(ctx context.Context) bool {
 	}
 	defer a.queue.Done(name)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("work", name))
-	limited, cancel := context.WithTimeout(ctx, longestLook)
+	limited, cancel := context.WithTimeout(ctx, syncTimeout)
 	again, err := a.once(limited, name)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
-	case isOutdated(err):
+	case isStale(err):
 		// A newer version arrives as an event; if it has arrived already, this is the next sync.
-		a.queue.AddAfter(name, shortestRetry/10)
+		a.queue.AddAfter(name, minRetry/10)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Retrying a work")
 		a.queue.AddRateLimited(name)
@@ -239,8 +239,8 @@ type state struct {
 	work   string
 	uid    string
 	record *memory.Record
-	// anew is whether this process observed the work before any object was created for it.
-	anew      bool
+	// isNew is whether this process observed the work before any object was created for it.
+	isNew     bool
 	manifests map[apply.Target]*applyResult
 	// generation is the generation of the work that the results are for.
 	generation int64
@@ -260,8 +260,8 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
 		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, firstRetry: a.firstRetry, random: a.Random, pruning: &deletion{timeout: a.stepTimeout},
-			waits: repeat.Backoff{Shortest: a.firstWait, Longest: max(a.firstWait, longestWait), Random: a.Random},
-			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
+			waits: repeat.Backoff{Shortest: a.firstWait, Longest: max(a.firstWait, maxWait), Random: a.Random},
+			kinds: repeat.Backoff{Shortest: minRetry, Longest: maxWait, Random: a.Random}}
 		a.states[work.Name] = s
 	}
 	return s
@@ -271,8 +271,8 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 func (s *state) of(one *item) *applyResult {
 	last := s.manifests[one.manifest.Target]
 	if last == nil {
-		last = &applyResult{waits: repeat.Backoff{Shortest: s.firstRetry, Longest: longestRetry, Random: s.random},
-			repairs: repairs{delays: repeat.Backoff{Shortest: shortestRepair, Longest: longestRepair, Random: s.random}}}
+		last = &applyResult{waits: repeat.Backoff{Shortest: s.firstRetry, Longest: maxRetry, Random: s.random},
+			repairs: repairs{delays: repeat.Backoff{Shortest: minRepair, Longest: maxRepair, Random: s.random}}}
 		s.manifests[one.manifest.Target] = last
 	}
 	return last
@@ -285,7 +285,7 @@ func (a *Agent) knows(name string) bool {
 }
 
 func (a *Agent) forget(name string) {
-	a.Drift.Keep(name, nil)
+	a.Drift.Retain(name, nil)
 	a.claims.forget(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -303,9 +303,9 @@ func (a *Agent) setLacking(work string, lacking bool) {
 	}
 }
 
-// lookForKinds requeues the works that lack a kind, after a CustomResourceDefinition was applied that may define it. The API server serves the new
+// refreshKinds requeues the works that lack a kind, after a CustomResourceDefinition was applied that may define it. The API server serves the new
 // kind only a moment later.
-func (a *Agent) lookForKinds() {
+func (a *Agent) refreshKinds() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for work := range a.lacking {

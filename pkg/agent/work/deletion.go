@@ -127,7 +127,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	if !left {
 		s.pruning.reset()
 	}
-	a.Drift.Keep(work.Name, keep)
+	a.Drift.Retain(work.Name, keep)
 	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
 		s.record = nil
 		return left, err

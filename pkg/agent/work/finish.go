@@ -250,7 +250,7 @@ func (a *Agent) evict(ctx context.Context) (failed error) {
 	}
 	a.forgetDeletions(records)
 	for _, record := range records {
-		if err := a.evictOne(ctx, record); err != nil && !isOutdated(err) {
+		if err := a.evictOne(ctx, record); err != nil && !isStale(err) {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", record.Owner.Name, err))
 		}
 	}

@@ -45,14 +45,14 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // world is one real cluster that is both the hub and the managed cluster. Each test has a namespace of works, and one for objects.
 type world struct {
 	*testing.T
-	client      dynamic.Interface
-	works       workclient.ManifestWorkInterface
-	cluster     string
-	namespace   string
-	hubURL      string
-	agentID     string
-	grace       time.Duration
-	mostWatches int
+	client     dynamic.Interface
+	works      workclient.ManifestWorkInterface
+	cluster    string
+	namespace  string
+	hubURL     string
+	agentID    string
+	grace      time.Duration
+	maxWatches int
 	// only is the one namespace of agents that have no rights in others.
 	only string
 	own  Own
@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 // newSerialWorld returns a world for a test that does not run in parallel, because another test waits for its end.
 func newSerialWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, client: worktest.Client(t), cluster: worktest.Namespace(t), namespace: worktest.Namespace(t), grace: time.Hour, mostWatches: 100}
+	w := &world{T: t, client: worktest.Client(t), cluster: worktest.Namespace(t), namespace: worktest.Namespace(t), grace: time.Hour, maxWatches: 100}
 	w.hubURL, w.agentID = "https://"+w.cluster, "agent-"+w.cluster
 	w.works = clusterclient.NewForConfigOrDie(worktest.Config(t)).WorkV1().ManifestWorks(w.cluster)
 	// No agent would evict what the agents of this test create.
@@ -137,7 +137,7 @@ func (w *world) newAgent() *Agent {
 	return New(Options{
 		Works: clusterclient.NewForConfigOrDie(hub).WorkV1().ManifestWorks(w.cluster), Namespace: w.cluster, Cluster: client,
 		Kinds:  kinds.New(discovery.NewDiscoveryClientForConfigOrDie(config)),
-		Drift:  &drift.Watcher{Client: metadata.NewForConfigOrDie(config), Most: w.mostWatches},
+		Drift:  &drift.Watcher{Client: metadata.NewForConfigOrDie(config), Most: w.maxWatches},
 		Memory: home, HubHash: hash, Only: w.only, Own: own, Executors: executors, Grace: w.grace, Random: random,
 	})
 }

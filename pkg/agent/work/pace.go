@@ -23,9 +23,9 @@ const (
 	allPause, allCredit = 5 * time.Millisecond, 10_000 * allPause
 	// compiling is the cost of compiling an expression, for each byte.
 	compiling = 50
-	// mostDear is the number of works, not known to be cheap, whose rules are evaluated concurrently: compiling the rules of one work may take a
+	// maxDear is the number of works, not known to be cheap, whose rules are evaluated concurrently: compiling the rules of one work may take a
 	// minute, and the remaining workers serve the other works.
-	mostDear = 2
+	maxDear = 2
 )
 
 // paces holds when the rules of works may be evaluated again.
@@ -54,8 +54,8 @@ func (p *paces) begin(work string) (wait time.Duration) {
 	if w := p.works[work]; w != nil && w.until.IsZero() {
 		return 0
 	}
-	if len(p.dear) >= mostDear {
-		return shortestRetry
+	if len(p.dear) >= maxDear {
+		return minRetry
 	}
 	if p.dear == nil {
 		p.dear = sets.New[string]()

@@ -27,7 +27,7 @@ import (
 // TestRepairs_InAnHour: if another program undoes each repair at once, the agent writes the object at most 20 times in an hour.
 func TestRepairs_InAnHour(t *testing.T) {
 	for _, random := range []float64{0, 0.999} {
-		r := repairs{delays: repeat.Backoff{Shortest: shortestRepair, Longest: longestRepair, Random: func() float64 { return random }}}
+		r := repairs{delays: repeat.Backoff{Shortest: minRepair, Longest: maxRepair, Random: func() float64 { return random }}}
 		begin := time.Unix(0, 0)
 		writes := 0
 		for now := begin; now.Sub(begin) < time.Hour; now = now.Add(max(r.wait(now), time.Millisecond)) {

@@ -98,19 +98,19 @@ func saysTheSame(before, after []metav1.Condition) bool {
 	return len(before) == len(after)
 }
 
-// mostLeft is the maximum number of remaining objects in the message of a work that is being deleted, and longestLeft that of bytes of the message.
-const mostLeft, longestLeft = 3, 1000
+// maxLeft is the maximum number of remaining objects in the message of a work that is being deleted, and longestLeft that of bytes of the message.
+const maxLeft, maxLeftText = 3, 1000
 
 // reportDeleting sets the condition that a work is being deleted, and what it waits for. The message starts with upstream's.
 func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, left []string) error {
 	message := "ManifestWork is being deleted"
 	if n := len(left); n > 0 {
-		message += "; waits for " + strings.Join(left[:min(n, mostLeft)], "; ")
-		if n > mostLeft {
-			message += fmt.Sprintf("; and %d more", n-mostLeft)
+		message += "; waits for " + strings.Join(left[:min(n, maxLeft)], "; ")
+		if n > maxLeft {
+			message += fmt.Sprintf("; and %d more", n-maxLeft)
 		}
-		if len(message) > longestLeft {
-			message = strings.ToValidUTF8(message[:longestLeft], "") + "…"
+		if len(message) > maxLeftText {
+			message = strings.ToValidUTF8(message[:maxLeftText], "") + "…"
 		}
 	}
 	next := *work.Status.DeepCopy()

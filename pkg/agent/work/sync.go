@@ -59,14 +59,14 @@ type applyResult struct {
 var adoptions = map[apply.Acquisition]status.Adoption{
 	apply.Created: status.Created, apply.Adopted: status.Adopted, apply.AdoptedToStay: status.AdoptedToStay}
 
-// isOutdated reports whether an object changed after it was read, so that it must be read again.
-func isOutdated(err error) bool { return apierrors.IsConflict(err) }
+// isStale reports whether an object changed after it was read, so that it must be read again.
+func isStale(err error) bool { return apierrors.IsConflict(err) }
 
 // sync applies the manifests of a work, prunes objects that are no longer listed, and writes the status. It returns the delay before the next sync of
 // the work.
 func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
-		a.state(work).anew = true
+		a.state(work).isNew = true
 		if err := a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer)); err != nil {
 			return 0, err
 		}
@@ -75,7 +75,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	items := a.plan(work)
 	a.claims.set(work, items)
 	if status.Done(work.Status.Conditions, work.Generation) {
-		s.leave(work, items)
+		s.recordHashes(work, items)
 		return 0, nil
 	}
 	again = resync
@@ -99,7 +99,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 		}
 		kept = a.Memory.Remember(ctx, record, intended(record, items))
 	}
-	if isOutdated(kept) {
+	if isStale(kept) {
 		s.record = nil
 		return 0, kept
 	}
@@ -119,7 +119,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 				one.refused = kept
 			}
 		}
-		again = longestRetry / 10
+		again = maxRetry / 10
 	}
 	again = min(again, a.applyAll(ctx, work, s, items))
 	var failed error
@@ -127,7 +127,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 		var left bool
 		// A failure to prune does not delay the status of the other objects.
 		left, failed = a.settle(ctx, work, s, items)
-		if isOutdated(failed) {
+		if isStale(failed) {
 			return 0, failed
 		}
 		if left {
@@ -146,8 +146,8 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	return repeat.Jittered(again, a.Random), errors.Join(failed, err)
 }
 
-// leave records the hashes of the desired objects of a work that is complete, so that later edits can be detected.
-func (s *state) leave(work *workv1.ManifestWork, items []*item) {
+// recordHashes records the hashes of the desired objects of a work that is complete, so that later edits can be detected.
+func (s *state) recordHashes(work *workv1.ManifestWork, items []*item) {
 	for _, one := range items {
 		if one.target && one.refused == nil {
 			s.of(one).hash = one.hash(work)
@@ -161,8 +161,8 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 		return r, nil
 	}
 	s.record = nil
-	defer func() { s.anew = false }()
-	r, err := a.Memory.Make(ctx, work.Name, work.Labels, s.anew)
+	defer func() { s.isNew = false }()
+	r, err := a.Memory.Make(ctx, work.Name, work.Labels, s.isNew)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	var wait time.Duration
 	switch {
 	case have == nil && err != nil:
-		seen = a.look(ctx, work, one)
+		seen = a.observe(ctx, work, one)
 	case have == nil:
 		seen = notThere(target)
 	case err == nil || s.record.Owner.Owns(have):
@@ -300,7 +300,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		a.Kinds.Changed()
 	}
 	if err == nil && target.GroupResource().String() == customResourceDefinitions {
-		a.lookForKinds()
+		a.refreshKinds()
 	}
 	a.Drift.Watch(a.life, work.Name, target, last.version)
 	a.Drift.Seen(target, last.version)
@@ -351,8 +351,8 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
 }
 
-// look returns whether an object exists that could not be applied. If the executor does not have the right to get it, this is not revealed.
-func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
+// observe returns whether an object exists that could not be applied. If the executor does not have the right to get it, this is not revealed.
+func (a *Agent) observe(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
 	reading := *one
 	reading.manifest.Strategy.Type = apply.ReadOnly
 	way, err := a.wayFor(ctx, work, &reading)

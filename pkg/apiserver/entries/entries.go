@@ -33,11 +33,11 @@ const (
 	// Most is the largest number of commas in a body, and in YAML also of line breaks: each entry has one of them. In JSON only those outside of
 	// strings count. An object of the largest stored size has fewer, if its entries have a handful of bytes.
 	Most = 64 << 10
-	// MostMerged is the largest number of commas outside of strings in a strategic merge patch. Such a patch merges lists by searching for each entry
+	// MaxMerged is the largest number of commas outside of strings in a strategic merge patch. Such a patch merges lists by searching for each entry
 	// among all others: 16,000 owners took a minute. Clients that change more must use another kind of patch.
-	MostMerged = 2 << 10
-	// MostAliases is the largest number of aliases in a YAML body after an anchor. Aliases of aliases multiply.
-	MostAliases = 8
+	MaxMerged = 2 << 10
+	// MaxAliases is the largest number of aliases in a YAML body after an anchor. Aliases of aliases multiply.
+	MaxAliases = 8
 )
 
 // WithLimit responds with 413 to requests with more, and with 400 to those with such a parameter or namespace.
@@ -126,10 +126,10 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case b.commas > Most || b.breaks > Most:
 		return n, tooLarge("the request has more than %d entries or lines: remove those that the object does not need", Most)
-	case b.merged && b.commas > MostMerged:
-		return n, tooLarge("the strategic merge patch has more than %d entries: use a merge patch (%s), or an update", MostMerged, types.MergePatchType)
-	case b.aliases > MostAliases:
-		return n, tooLarge("the YAML has more than %d aliases: write out what they stand for, or send JSON", MostAliases)
+	case b.merged && b.commas > MaxMerged:
+		return n, tooLarge("the strategic merge patch has more than %d entries: use a merge patch (%s), or an update", MaxMerged, types.MergePatchType)
+	case b.aliases > MaxAliases:
+		return n, tooLarge("the YAML has more than %d aliases: write out what they stand for, or send JSON", MaxAliases)
 	case b.hugeNumber != "":
 		return n, apierrors.NewBadRequest(fmt.Sprintf("the number %.40s is too large: numbers are up to 1.8e308", b.hugeNumber))
 	case b.notUTF8:

@@ -57,11 +57,11 @@ func TestWithLimit_RefusesManyEntriesAndNotManyBytes(t *testing.T) {
 		"letters":               {body: `{"a":"` + strings.Repeat("äß", Most) + `"}`, kind: apply},
 		"texts with signs":      {body: `{"a":"` + strings.Repeat("R&D *: a * b **\\n* &\\n", 1000) + `"}`, kind: apply},
 		"rules of ClusterRoles": {body: `{"verbs":[` + strings.Repeat(`"*",`, 1000) + `"&"]}`, kind: apply},
-		"some aliases":          {body: "a: &x b\nc: [" + strings.Repeat("*x,", MostAliases) + "]", kind: apply},
-		"aliases":               {body: "a: &x b\nc: [" + strings.Repeat("*x,", MostAliases+1) + "]", kind: apply, refused: true},
-		"aliases of a list":     {body: "a: &x b\nc:\n" + strings.Repeat("- *x\n", MostAliases+1), kind: apply, refused: true},
-		"aliases as values":     {body: `{"a":&x b` + strings.Repeat(`,"c":*x`, MostAliases+1) + "}", kind: apply, refused: true},
-		"aliases of aliases": {body: "a: &a [x,x]\n" + strings.Repeat("b: &a [*a,*a]\n", MostAliases/2+1), kind: "application/yaml; charset=utf-8",
+		"some aliases":          {body: "a: &x b\nc: [" + strings.Repeat("*x,", MaxAliases) + "]", kind: apply},
+		"aliases":               {body: "a: &x b\nc: [" + strings.Repeat("*x,", MaxAliases+1) + "]", kind: apply, refused: true},
+		"aliases of a list":     {body: "a: &x b\nc:\n" + strings.Repeat("- *x\n", MaxAliases+1), kind: apply, refused: true},
+		"aliases as values":     {body: `{"a":&x b` + strings.Repeat(`,"c":*x`, MaxAliases+1) + "}", kind: apply, refused: true},
+		"aliases of aliases": {body: "a: &a [x,x]\n" + strings.Repeat("b: &a [*a,*a]\n", MaxAliases/2+1), kind: "application/yaml; charset=utf-8",
 			refused: true},
 	} {
 		for how, reader := range map[string]io.Reader{
@@ -110,13 +110,13 @@ func TestWithLimit_BoundsStrategicMergePatches(t *testing.T) {
 		body, kind string
 		refused    bool
 	}{
-		"as many":           {body: "[" + strings.Repeat("{},", MostMerged) + "{}]"},
-		"one more":          {body: "[" + strings.Repeat("{},", MostMerged+1) + "{}]", refused: true},
-		"with a charset":    {body: "[" + strings.Repeat("{},", MostMerged+1) + "{}]", kind: "; charset=utf-8", refused: true},
-		"in a text":         {body: `{"a":"` + strings.Repeat(`\",\\\",`, MostMerged) + `"}`},
-		"after a text":      {body: `{"a":"\\","b":[` + strings.Repeat("{},", MostMerged) + `{}]}`, refused: true},
-		"after two":         {body: `{"a":"\"","b":[` + strings.Repeat("{},", MostMerged) + `{}]}`, refused: true},
-		"texts of an array": {body: `["` + strings.Repeat(`a","`, MostMerged+1) + `"]`, refused: true},
+		"as many":           {body: "[" + strings.Repeat("{},", MaxMerged) + "{}]"},
+		"one more":          {body: "[" + strings.Repeat("{},", MaxMerged+1) + "{}]", refused: true},
+		"with a charset":    {body: "[" + strings.Repeat("{},", MaxMerged+1) + "{}]", kind: "; charset=utf-8", refused: true},
+		"in a text":         {body: `{"a":"` + strings.Repeat(`\",\\\",`, MaxMerged) + `"}`},
+		"after a text":      {body: `{"a":"\\","b":[` + strings.Repeat("{},", MaxMerged) + `{}]}`, refused: true},
+		"after two":         {body: `{"a":"\"","b":[` + strings.Repeat("{},", MaxMerged) + `{}]}`, refused: true},
+		"texts of an array": {body: `["` + strings.Repeat(`a","`, MaxMerged+1) + `"]`, refused: true},
 	} {
 		err := read(t, string(types.StrategicMergePatchType)+c.kind, iotest.OneByteReader(strings.NewReader(c.body)))
 		if apierrors.IsRequestEntityTooLargeError(err) != c.refused || err != nil && !c.refused {

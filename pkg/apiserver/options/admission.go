@@ -162,19 +162,19 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 // objects, and the informers of policies.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
-	// mostPending is --max-pending-clusters.
-	mostPending int
-	// mostPlacements is --max-placements-per-namespace.
-	mostPlacements int
-	// mostInNamespace are --max-objects-per-namespace and --max-bytes-per-namespace.
-	mostInNamespace namespacebounds.Amount
-	// mostManifests is --max-manifests-bytes.
-	mostManifests int
+	// maxPending is --max-pending-clusters.
+	maxPending int
+	// maxPlacements is --max-placements-per-namespace.
+	maxPlacements int
+	// maxInNamespace are --max-objects-per-namespace and --max-bytes-per-namespace.
+	maxInNamespace namespacebounds.Amount
+	// maxManifests is --max-manifests-bytes.
+	maxManifests int
 	// labelChanges is the limit for label changes by agents.
 	labelChanges agentlimit.Limit
-	// room returns an error while there is no room for writes. It is nil if that is not known.
-	room    func() error
-	wanting []func(apiserver.Registries)
+	// checkSpace returns an error while there is no room for writes. It is nil if that is not known.
+	checkSpace func() error
+	wanting    []func(apiserver.Registries)
 }
 
 // Initialize implements admission.PluginInitializer. Registries are set later, when the server has been created.
@@ -199,22 +199,22 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	case *publishing.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Services = r.EdgeServices })
 	case *pendingclusters.Plugin:
-		p.Most = i.mostPending
+		p.Most = i.maxPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
 	case *namespaceplacements.Plugin:
-		p.Most = i.mostPlacements
+		p.Most = i.maxPlacements
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Placements = r.Placements })
 	case *namespacebounds.Plugin:
-		p.MostObjects, p.MostBytes = i.mostInNamespace.Objects, i.mostInNamespace.Bytes
-		if i.mostInNamespace != (namespacebounds.Amount{}) {
+		p.MaxObjects, p.MaxBytes = i.maxInNamespace.Objects, i.maxInNamespace.Bytes
+		if i.maxInNamespace != (namespacebounds.Amount{}) {
 			i.wanting = append(i.wanting, func(r apiserver.Registries) { r.FollowNamespaced(p.Usage) })
 		}
 	case *manifestsize.Plugin:
-		p.Most = i.mostManifests
+		p.Most = i.maxManifests
 	case *agentlabelrate.Plugin:
 		p.Changes = agentlimit.New(i.labelChanges)
 	case *storagespace.Plugin:
-		p.Room = i.room
+		p.CheckSpace = i.checkSpace
 	case initializer.WantsQuotaConfiguration:
 		p.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
 	case *validatingadmissionpolicy.Plugin:

@@ -66,8 +66,8 @@ func (k *keeper) Initialize(plugin admission.Interface) {
 func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
-	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, mostManifests: 1, room: func() error { return nil },
-		mostInNamespace: namespacebounds.Amount{Objects: 1, Bytes: 1}}}
+	k := &keeper{pluginInitializer: pluginInitializer{maxPending: 1, maxPlacements: 1, maxManifests: 1, checkSpace: func() error { return nil },
+		maxInNamespace: namespacebounds.Amount{Objects: 1, Bytes: 1}}}
 	for _, p := range plugins {
 		if p.register != nil {
 			// This fails without the generic server's initializer.

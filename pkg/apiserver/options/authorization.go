@@ -76,7 +76,7 @@ func authorizerOf(
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
 		union.NamedAuthorizer{
 			AuthorizerName: "kubernetes.io/webhook",
-			Authorizer:     reviews.Keep(reviews.TakeTurns(asks), rules, o.AllowCacheTTL, o.DenyCacheTTL),
+			Authorizer:     reviews.Cached(reviews.LimitPerUser(asks), rules, o.AllowCacheTTL, o.DenyCacheTTL),
 		},
 	)
 }

@@ -123,7 +123,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 		"How many bytes the objects of a namespace may take in etcd, of all kinds that hub-apiserver serves. 0 means no limit.")
 	fss.FlagSet("works").IntVar(&o.MaxManifests, "max-manifests-bytes", o.MaxManifests, fmt.Sprintf(
 		"How many bytes the manifests of a ManifestWork may have, or those of the template of a ManifestWorkReplicaSet: all together, as JSON. "+
-			"From %d to %d.", manifestsize.LeastMost, manifestsize.GreatestMost))
+			"From %d to %d.", manifestsize.MinMost, manifestsize.GreatestMost))
 	o.addAgentFlags(fss.FlagSet("agents"))
 	return fss
 }

@@ -69,11 +69,11 @@ func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(
 	if err := disableMissingPlugins(ctx, client.Discovery(), o.Recommended.Admission); err != nil {
 		return nil, nil, explain("discovering the admission policies of the hub's kube-apiserver", err)
 	}
-	var room func() error
+	var checkSpace func() error
 	if store != nil {
-		room = store.Room
+		checkSpace = store.CheckSpace
 	}
-	config, certificates, err := o.config(ctx, front, client, room)
+	config, certificates, err := o.config(ctx, front, client, checkSpace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,7 +100,7 @@ func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(
 
 // config returns the server's configuration, and the manager of its own certificate if none is provided.
 func (o *Options) config(
-	ctx context.Context, front *rest.Config, client kubernetes.Interface, room func() error,
+	ctx context.Context, front *rest.Config, client kubernetes.Interface, checkSpace func() error,
 ) (*apiserver.Config, *servingcert.Manager, error) {
 	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
 	namer := openapi.NewDefinitionNamer(apiserver.Scheme)
@@ -136,8 +136,8 @@ func (o *Options) config(
 			return nil, err
 		}
 		plugins := &pluginInitializer{
-			informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, mostPlacements: o.MaxPlacements,
-			mostInNamespace: o.MaxInNamespace, mostManifests: o.MaxManifests, labelChanges: o.AgentLabelChanges, room: room,
+			informers: c.SharedInformerFactory, maxPending: o.MaxPendingClusters, maxPlacements: o.MaxPlacements,
+			maxInNamespace: o.MaxInNamespace, maxManifests: o.MaxManifests, labelChanges: o.AgentLabelChanges, checkSpace: checkSpace,
 		}
 		config.SetRegistries = func(r apiserver.Registries) {
 			ofAgents.Clusters = r.ManagedClusters

@@ -45,9 +45,9 @@ type answer struct {
 	asked, expires time.Time
 }
 
-// Keep returns an authorizer that caches the decisions of another one, for different times if they allow or do not. Its errors are failures of
+// Cached returns an authorizer that caches the decisions of another one, for different times if they allow or do not. Its errors are failures of
 // reviews, without details.
-func Keep(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Duration) authorizer.Authorizer {
+func Cached(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Duration) authorizer.Authorizer {
 	a := &Answers{asks: asks, rules: rules, kept: cache.NewLRUExpireCache(keptAnswers), allowed: allowed, refused: refused}
 	return authorizer.AuthorizerFunc(a.authorize)
 }
@@ -65,14 +65,14 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 	if err != nil {
 		return decision, reason, note(ctx, "whether the request is allowed", err)
 	}
-	keep := a.refused
+	ttl := a.refused
 	if decision == authorizer.DecisionAllow {
-		keep = a.allowed
+		ttl = a.allowed
 	}
-	keep = min(keep, asked.Sub(changed))
-	if keep > 0 {
+	ttl = min(ttl, asked.Sub(changed))
+	if ttl > 0 {
 		// The time begins with the request: later changes are not part of the decision.
-		a.kept.Add(question, answer{decision: decision, reason: reason, asked: asked, expires: asked.Add(keep)}, keep)
+		a.kept.Add(question, answer{decision: decision, reason: reason, asked: asked, expires: asked.Add(ttl)}, ttl)
 	}
 	return decision, reason, nil
 }

@@ -64,7 +64,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, front: &front{}, rules: NewRules(kept)}
 	f.bindings = newStore(f.rules, f.rules.holders.SetClusterRoleBinding)
 	f.roles = newStore[*rbacv1.ClusterRole](f.rules, nil)
-	f.Authorizer = Keep(authorizer.AuthorizerFunc(f.front.authorize), f.rules, kept, kept)
+	f.Authorizer = Cached(authorizer.AuthorizerFunc(f.front.authorize), f.rules, kept, kept)
 	f.must(f.bindings.Replace(nil, ""))
 	f.must(f.roles.Replace(nil, ""))
 	f.must(newStore[*rbacv1.Role](f.rules, nil).Replace(nil, ""))
@@ -288,7 +288,7 @@ func TestAnswers_AreKeptForTheTimeOfTheFlagsAtMost(t *testing.T) {
 func TestAnswers_NoneIsKeptBeforeAllRulesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, front: &front{}, rules: NewRules(kept)}
-		f.Authorizer = Keep(authorizer.AuthorizerFunc(f.front.authorize), f.rules, kept, kept)
+		f.Authorizer = Cached(authorizer.AuthorizerFunc(f.front.authorize), f.rules, kept, kept)
 		stores := []interface{ Replace([]any, string) error }{
 			newStore[*rbacv1.Role](f.rules, nil), newStore[*rbacv1.ClusterRole](f.rules, nil),
 			newStore(f.rules, f.rules.holders.SetRoleBinding), newStore(f.rules, f.rules.holders.SetClusterRoleBinding),

@@ -44,15 +44,15 @@ func WithFailures(handler http.Handler, serializer runtime.NegotiatedSerializer)
 
 // note records a failure for the response, and returns an error without details. The client that sent the review has logged them.
 func note(ctx context.Context, what string, err error) error {
-	told := apierrors.NewServiceUnavailable("the hub's kube-apiserver did not answer " + what + ": try again later")
+	unavailable := apierrors.NewServiceUnavailable("the hub's kube-apiserver did not answer " + what + ": try again later")
 	if tookTooLong(err) {
-		told = apierrors.NewTimeoutError("the hub's kube-apiserver took too long to answer "+what+": try again later", retryAfter)
+		unavailable = apierrors.NewTimeoutError("the hub's kube-apiserver took too long to answer "+what+": try again later", retryAfter)
 	}
-	told.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 	if f, ok := ctx.Value(failuresKey{}).(*failures); ok {
-		f.last.Store(told)
+		f.last.Store(unavailable)
 	}
-	return told
+	return unavailable
 }
 
 func tookTooLong(err error) bool {

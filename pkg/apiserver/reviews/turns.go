@@ -15,8 +15,8 @@ import (
 // one user seldom need a review, because decisions are cached.
 const perUser = 4
 
-// turns limits the concurrent reviews for each user, so that one user does not delay all others.
-type turns struct {
+// limiter limits the concurrent reviews for each user, so that one user does not delay all others.
+type limiter struct {
 	asks authorizer.Authorizer
 
 	mu sync.Mutex
@@ -30,19 +30,19 @@ type queue struct {
 	length int
 }
 
-// TakeTurns returns an authorizer that calls another one at most four times concurrently for one user.
-func TakeTurns(asks authorizer.Authorizer) authorizer.Authorizer {
-	t := &turns{asks: asks, users: map[string]*queue{}}
+// LimitPerUser returns an authorizer that calls another one at most four times concurrently for one user.
+func LimitPerUser(asks authorizer.Authorizer) authorizer.Authorizer {
+	t := &limiter{asks: asks, users: map[string]*queue{}}
 	return authorizer.AuthorizerFunc(t.authorize)
 }
 
-func (t *turns) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (t *limiter) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	name := ""
 	if who := a.GetUser(); who != nil {
 		name = who.GetName()
 	}
 	q := t.enter(name)
-	defer t.leave(name, q)
+	defer t.release(name, q)
 	select {
 	case q.seats <- struct{}{}:
 	case <-ctx.Done():
@@ -52,7 +52,7 @@ func (t *turns) authorize(ctx context.Context, a authorizer.Attributes) (authori
 	return t.asks.Authorize(ctx, a)
 }
 
-func (t *turns) enter(name string) *queue {
+func (t *limiter) enter(name string) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.users[name]
@@ -64,7 +64,7 @@ func (t *turns) enter(name string) *queue {
 	return q
 }
 
-func (t *turns) leave(name string, q *queue) {
+func (t *limiter) release(name string, q *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.length--

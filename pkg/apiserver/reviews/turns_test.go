@@ -32,7 +32,7 @@ func ask(ctx context.Context, a authorizer.Authorizer, who string) (authorizer.D
 
 func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := TakeTurns(slow(perUser + 1))
+		a := LimitPerUser(slow(perUser + 1))
 		for range 500 {
 			go func() { _, _ = ask(t.Context(), a, "eve") }()
 		}
@@ -50,7 +50,7 @@ func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
 
 func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := TakeTurns(slow(100))
+		a := LimitPerUser(slow(100))
 		for range perUser {
 			go func() { _, _ = ask(t.Context(), a, "eve") }()
 		}
@@ -65,7 +65,7 @@ func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
 }
 
 func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
-	turns := &turns{asks: slow(1), users: map[string]*queue{}}
+	turns := &limiter{asks: slow(1), users: map[string]*queue{}}
 	synctest.Test(t, func(t *testing.T) {
 		turns.asks = slow(1)
 		for _, who := range []string{"a", "b", "b", ""} {

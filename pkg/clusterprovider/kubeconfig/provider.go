@@ -115,7 +115,7 @@ func (p *Provider) Ensure(
 		return state, err
 	}
 	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, config.Host)
-	state.Version, err = ask(ctx, config)
+	state.Version, err = serverVersion(ctx, config)
 	if err != nil {
 		state.Info, state.RetryAfter = fmt.Sprintf("%s does not answer as it should: %v", config.Host, err), checkInterval/10
 		return state, nil
@@ -129,8 +129,8 @@ func (p *Provider) Ensure(
 	return state, nil
 }
 
-// ask returns the version of a cluster that accepts us as its admin.
-func ask(ctx context.Context, config *rest.Config) (version string, err error) {
+// serverVersion returns the version of a cluster that accepts us as its admin.
+func serverVersion(ctx context.Context, config *rest.Config) (version string, err error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = checkTimeout
 	c, err := kubernetes.NewForConfig(config)

@@ -142,7 +142,7 @@ func TestProvider(t *testing.T) {
 					t.Errorf("%s is to be looked at", name)
 				}
 				left.Delete(name)
-			case <-time.After(10 * lookInterval):
+			case <-time.After(10 * checkInterval):
 				t.Fatalf("it is not noticed that a process of %v has ended", left)
 			}
 		}

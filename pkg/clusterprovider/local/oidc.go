@@ -334,7 +334,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 	ctrl.LoggerFrom(ctx).Info("Restarting kube-apiserver, which goes on to trust the OIDC issuers of before: one of the new ones does not answer",
 		"cluster", c.uid, "after", loadTimeout.String())
 	p.restarts.Store(c.uid, data)
-	p.tell(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	p.notify(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if err := proc.Restart(); err != nil {
 		return err
 	}
@@ -348,10 +348,10 @@ func (a admin) usesAuthentication(ctx context.Context, configs ...[]byte) (bool,
 	if err != nil {
 		return false, err
 	}
-	told := false
+	reported := false
 	for line := range strings.Lines(string(metrics)) {
 		if strings.HasPrefix(line, metric) {
-			told = true
+			reported = true
 			for _, config := range configs {
 				if strings.Contains(line, fmt.Sprintf("sha256:%x", sha256.Sum256(config))) {
 					return true, nil
@@ -359,5 +359,5 @@ func (a admin) usesAuthentication(ctx context.Context, configs ...[]byte) (bool,
 			}
 		}
 	}
-	return !told, nil
+	return !reported, nil
 }

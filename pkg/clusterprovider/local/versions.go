@@ -54,7 +54,7 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 		if !exists(bin) || !exists(k.bin(controllerManager)) {
 			continue
 		}
-		k.Version, err = v.ask(ctx, bin)
+		k.Version, err = v.versionOf(ctx, bin)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "This binary is left out", "binary", bin)
 			continue
@@ -80,7 +80,7 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 	return all, nil
 }
 
-func (v *versions) ask(ctx context.Context, bin string) (*version.Version, error) {
+func (v *versions) versionOf(ctx context.Context, bin string) (*version.Version, error) {
 	info, err := os.Stat(bin)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// lookInterval is the interval of checks whether the processes run.
-const lookInterval = time.Second
+// checkInterval is the interval of checks whether the processes run.
+const checkInterval = time.Second
 
 // A process hangs if it has responded once, and then fails that many probes in a row. kubeadm configures the same interval for the liveness probes of
 // these servers, but allows eight failures, on machines with more load.
@@ -43,11 +43,11 @@ func (p *Provider) Watch(
 	}, clusterprovider.ResyncInterval)
 	probed := map[localserver.Process]probes{}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) { p.probe(ctx, probed, answerTimeout) }, probeInterval)
-	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
+	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, checkInterval)
 }
 
-// tell enqueues a Cluster.
-func (p *Provider) tell(cluster types.NamespacedName) {
+// notify enqueues a Cluster.
+func (p *Provider) notify(cluster types.NamespacedName) {
 	if changed := p.changed.Load(); changed != nil {
 		(*changed)(cluster)
 	}

@@ -35,7 +35,7 @@ const (
 	// gracefulShutdown is the maximum duration of running reconciles at shutdown.
 	gracefulShutdown = 10 * time.Second
 	// firstBackoff and longestBackoff limit the delay of a provider after a cluster was unreachable.
-	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
+	firstBackoff, maxBackoff = 200 * time.Millisecond, 30 * time.Second
 )
 
 func (o *options) run(ctx context.Context, provider clusterprovider.Provider, newManager NewManager) error {
@@ -83,7 +83,7 @@ func (o *options) managerOptions() ctrl.Options {
 func controllerOptions(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff),
 	}
 }
 

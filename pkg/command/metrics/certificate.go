@@ -20,8 +20,8 @@ import (
 // The files of --metrics-cert-dir, as in secrets of the type kubernetes.io/tls.
 const certFile, keyFile = "tls.crt", "tls.key"
 
-// lookEvery is the minimum interval between two reads of the files.
-const lookEvery = 10 * time.Second
+// checkInterval is the minimum interval between two reads of the files.
+const checkInterval = 10 * time.Second
 
 // ownRenewal is the interval after which a certificate of our own is replaced. It is valid for a year.
 const ownRenewal = 180 * 24 * time.Hour
@@ -32,34 +32,34 @@ type certificate struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	looked  time.Time
+	checked time.Time
 	content []byte
 	current *tls.Certificate
 }
 
 func newCertificate(dir string) (*certificate, error) {
 	c := &certificate{dir: dir, now: time.Now}
-	return c, c.look()
+	return c, c.reload()
 }
 
 // get is for tls.Config. If a pair cannot be loaded, such as half of a new one, the previous one stays.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	every := lookEvery
+	every := checkInterval
 	if c.dir == "" {
 		every = ownRenewal
 	}
-	if c.now().Sub(c.looked) >= every {
-		if err := c.look(); err != nil {
+	if c.now().Sub(c.checked) >= every {
+		if err := c.reload(); err != nil {
 			klog.Background().Error(err, "Keeping the certificate of metrics")
 		}
 	}
 	return c.current, nil
 }
 
-func (c *certificate) look() error {
-	c.looked = c.now()
+func (c *certificate) reload() error {
+	c.checked = c.now()
 	read := c.files
 	if c.dir == "" {
 		read = own

@@ -124,7 +124,7 @@ func (g *guard) of(ctx context.Context, token string) verdict {
 		// The review is for all that wait, so it does not end with the first request.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		return g.asked(ctx, key, token), nil
+		return g.review(ctx, key, token), nil
 	})
 	return v.(verdict)
 }
@@ -136,8 +136,8 @@ func (g *guard) cached(key string) (verdict, bool) {
 	return failed, false
 }
 
-// asked asks the API server, within the limits, and caches the result.
-func (g *guard) asked(ctx context.Context, key, token string) verdict {
+// review asks the API server, within the limits, and caches the result.
+func (g *guard) review(ctx context.Context, key, token string) verdict {
 	slots := g.knownSlots
 	if _, ok := g.known.Get(key); !ok {
 		slots = g.freshSlots

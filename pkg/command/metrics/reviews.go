@@ -40,7 +40,7 @@ func newReviews(config *rest.Config) (*reviews, error) {
 	return &reviews{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews()}, nil
 }
 
-func (r *reviews) ask(ctx context.Context, token string) (verdict, error) {
+func (r *reviews) review(ctx context.Context, token string) (verdict, error) {
 	of, err := r.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return failed, fmt.Errorf("creating a tokenreview: %w", err)

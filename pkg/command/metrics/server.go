@@ -33,7 +33,7 @@ func New(options Options, handler http.Handler) *Server {
 	s := &Server{options: options}
 	handler = few(handler)
 	if options.Secure {
-		handler = newGuard(s.ask, clock.RealClock{}).around(handler)
+		handler = newGuard(s.review, clock.RealClock{}).around(handler)
 	}
 	s.handler = exact(handler)
 	return s
@@ -48,12 +48,12 @@ func (s *Server) Use(config *rest.Config) error {
 	return err
 }
 
-func (s *Server) ask(ctx context.Context, token string) (verdict, error) {
+func (s *Server) review(ctx context.Context, token string) (verdict, error) {
 	r := s.reviews.Load()
 	if r == nil {
 		return failed, errNotYet
 	}
-	return r.ask(ctx, token)
+	return r.review(ctx, token)
 }
 
 // Listen opens the address, if one is set, so that a program whose address is in use fails when it starts. It is for HTTP/1.1 only: there are few

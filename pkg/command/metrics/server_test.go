@@ -255,7 +255,7 @@ func TestCertificate_IsFollowed(t *testing.T) {
 		after time.Duration
 		files pair
 		want  string
-	}{{0, nil, "first"}, {lookEvery, nil, "first"}, {0, pair{keyFile: second[keyFile]}, "first"}, {lookEvery, nil, "second"}} {
+	}{{0, nil, "first"}, {checkInterval, nil, "first"}, {0, pair{keyFile: second[keyFile]}, "first"}, {checkInterval, nil, "second"}} {
 		now = now.Add(step.after)
 		put(t, dir, step.files)
 		if got := name(); got != step.want {

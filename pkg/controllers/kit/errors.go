@@ -41,14 +41,14 @@ func IgnoreGone(err error) error {
 	return err
 }
 
-// IsOutdated reports whether an object has changed or is gone since it was read. That arrives as an event, which causes the next try.
-func IsOutdated(err error) bool {
+// IsStale reports whether an object has changed or is gone since it was read. That arrives as an event, which causes the next try.
+func IsStale(err error) bool {
 	return apierrors.IsConflict(err) || IsGone(err)
 }
 
-// IgnoreOutdated returns nil if IsOutdated is true, and the error otherwise.
-func IgnoreOutdated(err error) error {
-	if IsOutdated(err) {
+// IgnoreStale returns nil if IsOutdated is true, and the error otherwise.
+func IgnoreStale(err error) error {
+	if IsStale(err) {
 		return nil
 	}
 	return err
@@ -89,9 +89,9 @@ func onlyConflicts(err error) bool {
 	return true
 }
 
-// Retold returns an error with a different text, for an error whose text must not be shown. It is a conflict if that is one; it has nothing else of
+// WithMessage returns an error with a different text, for an error whose text must not be shown. It is a conflict if that is one; it has nothing else of
 // it.
-func Retold(err error, text string) error {
+func WithMessage(err error, text string) error {
 	if !apierrors.IsConflict(err) {
 		return errors.New(text)
 	}

@@ -18,8 +18,8 @@ import (
 const (
 	// FirstBackoff is the delay of the first retry of a reconciliation. It doubles with each failure.
 	FirstBackoff = 100 * time.Millisecond
-	// LongestBackoff is the longest delay of a retry: it limits the lag of a controller after the server was away.
-	LongestBackoff = 30 * time.Second
+	// MaxBackoff is the longest delay of a retry: it limits the lag of a controller after the server was away.
+	MaxBackoff = 30 * time.Second
 )
 
 // Options returns the options of a controller with so many workers.
@@ -29,6 +29,6 @@ func Options(workers int) controller.Options { return OptionsFrom(workers, First
 func OptionsFrom(workers int, first time.Duration) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, LongestBackoff),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, MaxBackoff),
 	}
 }

@@ -57,7 +57,7 @@ func TestPatch_OverwritesNobody(t *testing.T) {
 				t.Errorf("the object is %v, and the server has %v", first, got)
 			}
 			changed, err := add(t.Context(), c, second, "example.com/second")
-			if changed || !IsOutdated(err) || len(second.Finalizers)+len(second.Status.Conditions) > 0 {
+			if changed || !IsStale(err) || len(second.Finalizers)+len(second.Status.Conditions) > 0 {
 				t.Errorf("changed %t, %v, and the object is %v", changed, err, second)
 			}
 			if err := c.Delete(t.Context(), second, AsRead(second)); !apierrors.IsConflict(err) {
@@ -103,10 +103,10 @@ func TestIsGone_IsNotTakenFromAnAPIThatIsNotServed(t *testing.T) {
 		apierrors.NewAlreadyExists(resource, "c1"):                       {},
 		apierrors.NewServiceUnavailable("away"):                          {},
 	} {
-		if got := [2]bool{IsGone(err), IsOutdated(err)}; got != want {
+		if got := [2]bool{IsGone(err), IsStale(err)}; got != want {
 			t.Errorf("%v: gone, outdated: %v, want %v", err, got, want)
 		}
-		if gone, outdated := IgnoreGone(err) == nil, IgnoreOutdated(err) == nil; gone != want[0] || outdated != want[1] {
+		if gone, outdated := IgnoreGone(err) == nil, IgnoreStale(err) == nil; gone != want[0] || outdated != want[1] {
 			t.Errorf("%v is ignored: %t, %t, want %v", err, gone, outdated, want)
 		}
 	}
@@ -154,12 +154,12 @@ func TestConflictsAreSoonOver(t *testing.T) {
 		"none":                      {nil, false},
 		"a conflict":                {conflict, true},
 		"one of an object":          {fmt.Errorf("Namespace a: %w", conflict), true},
-		"one in other words":        {fmt.Errorf("Namespace a: %w", Retold(conflict, "said")), true},
+		"one in other words":        {fmt.Errorf("Namespace a: %w", WithMessage(conflict, "said")), true},
 		"two":                       {errors.Join(conflict, conflict), true},
 		"one and more":              {errors.Join(conflict, other), false},
 		"more and one":              {errors.Join(other, conflict), false},
 		"another":                   {other, false},
-		"another in other words":    {Retold(apierrors.NewInternalError(other), "said"), false},
+		"another in other words":    {WithMessage(apierrors.NewInternalError(other), "said"), false},
 		"what is there already":     {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "namespaces"}, "a"), false},
 		"no conflict with its text": {errors.New(conflict.Error()), false},
 	} {
@@ -173,7 +173,7 @@ func TestConflictsAreSoonOver(t *testing.T) {
 			}
 		})
 	}
-	if err := Retold(conflict, "said"); err.Error() != "said" || strings.Contains(fmt.Sprintf("%+v", err), "it has changed") {
+	if err := WithMessage(conflict, "said"); err.Error() != "said" || strings.Contains(fmt.Sprintf("%+v", err), "it has changed") {
 		t.Errorf("the text is %v", err)
 	}
 }

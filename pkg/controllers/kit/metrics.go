@@ -24,7 +24,7 @@ func CountWrite(writes *prometheus.CounterVec, operation string, err error) {
 	result := written
 	switch {
 	case err == nil:
-	case IsOutdated(err), IsGone(err), apierrors.IsAlreadyExists(err):
+	case IsStale(err), IsGone(err), apierrors.IsAlreadyExists(err):
 		result = outdated
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		result = refused

@@ -226,8 +226,8 @@ func oldSparse() []byte {
 	return b
 }
 
-// mostMemory is the maximum of memory that reading any archive may allocate in total, in bytes.
-const mostMemory = 128 << 20
+// maxMemory is the maximum of memory that reading any archive may allocate in total, in bytes.
+const maxMemory = 128 << 20
 
 func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
 	for name, attack := range attacks {
@@ -243,8 +243,8 @@ func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
 			if err != nil && (len(err.Error()) > 400 || strings.Contains(err.Error(), "hunter2") || strings.ContainsRune(err.Error(), '\x1b')) {
 				t.Errorf("the error is long, or has what is in the archive: %s", err)
 			}
-			if took := after.TotalAlloc - before.TotalAlloc; took > mostMemory {
-				t.Errorf("took %d MiB, may take %d", took>>20, mostMemory>>20)
+			if took := after.TotalAlloc - before.TotalAlloc; took > maxMemory {
+				t.Errorf("took %d MiB, may take %d", took>>20, maxMemory>>20)
 			} else {
 				t.Logf("took %d KiB: %v", took>>10, err)
 			}

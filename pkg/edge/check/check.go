@@ -100,11 +100,11 @@ func Answer(q *Question) (*api.DeployCheckStatus, error) {
 	}
 	verdicts := make([]verdict, len(nodes))
 	for i, next := 0, 0; i < len(nodes); i++ {
-		told := next < len(page) && page[next] == i
-		if told {
+		listed := next < len(page) && page[next] == i
+		if listed {
 			next++
 		}
-		verdicts[i] = c.judge(&nodes[i], told)
+		verdicts[i] = c.judge(&nodes[i], listed)
 	}
 	c.once(verdicts)
 	c.count(verdicts)
@@ -135,11 +135,11 @@ func (c *checked) warn(texts ...string) {
 	for _, text := range texts {
 		text = strings.TrimSuffix(text, edge.AskDeployCheck)
 		switch have := len(c.status.Warnings); {
-		case text == "" || have == mostWarnings:
-		case have == mostWarnings-1:
+		case text == "" || have == maxWarnings:
+		case have == maxWarnings-1:
 			c.status.Warnings = append(c.status.Warnings, "there are more warnings, which are not shown")
 		default:
-			c.status.Warnings = append(c.status.Warnings, clip(text, mostMessage))
+			c.status.Warnings = append(c.status.Warnings, clip(text, maxMessage))
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (c *checked) publish() {
 }
 
 // judge decides about a node. The decisions are stored if the node is in the answer.
-func (c *checked) judge(n *Node, told bool) verdict {
+func (c *checked) judge(n *Node, listed bool) verdict {
 	v := verdict{node: n, reason: n.Reason}
 	switch {
 	case v.reason != "":
@@ -208,7 +208,7 @@ func (c *checked) judge(n *Node, told bool) verdict {
 		as := n.Node.AsIf(c.name)
 		decisions, _ = edge.DecidePattern(&as, c.deployments)
 	}
-	if told || slices.ContainsFunc(decisions, func(d edge.Decision) bool { return d.Compatible }) {
+	if listed || slices.ContainsFunc(decisions, func(d edge.Decision) bool { return d.Compatible }) {
 		v.decisions = slices.Clone(decisions)
 	} else {
 		v.first = first(decisions)

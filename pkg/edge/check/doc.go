@@ -39,6 +39,6 @@ const (
 	// MaxLimit is the maximum number of nodes in an answer.
 	MaxLimit = 1000
 
-	mostWarnings, mostReasons, mostServices   = 32, 32, 32
-	mostMessage, mostServiceMessage, mostWord = 1024, 4096, 63
+	maxWarnings, maxReasons, maxServices   = 32, 32, 32
+	maxMessage, maxServiceMessage, maxWord = 1024, 4096, 63
 )

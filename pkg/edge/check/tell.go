@@ -66,36 +66,36 @@ func (c *checked) count(verdicts []verdict) {
 	}
 	c.status.Deployable = c.status.Selected > 0
 	for reason, nodes := range excluded {
-		c.status.Excluded = append(c.status.Excluded, api.ExcludedNodes{Reason: clip(string(reason), mostWord), Nodes: nodes})
+		c.status.Excluded = append(c.status.Excluded, api.ExcludedNodes{Reason: clip(string(reason), maxWord), Nodes: nodes})
 	}
 	slices.SortFunc(c.status.Excluded, func(a, b api.ExcludedNodes) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Reason, b.Reason))
 	})
-	c.status.Excluded = c.status.Excluded[:min(len(c.status.Excluded), mostReasons)]
+	c.status.Excluded = c.status.Excluded[:min(len(c.status.Excluded), maxReasons)]
 }
 
 // tell returns what would be deployed to a node.
 func (c *checked) tell(v *verdict) api.NodeVerdict {
-	told := api.NodeVerdict{Node: v.node.Name}
+	out := api.NodeVerdict{Node: v.node.Name}
 	if v.reason != "" {
-		told.Reason, told.Message = string(v.reason), messages[v.reason]
-		return told
+		out.Reason, out.Message = string(v.reason), messages[v.reason]
+		return out
 	}
-	_, told.Deployable = v.gets()
-	for i := range min(len(v.decisions), mostServices) {
+	_, out.Deployable = v.gets()
+	for i := range min(len(v.decisions), maxServices) {
 		d, spec := &v.decisions[i], c.deployments[i].Spec()
 		s := api.ServiceVerdict{Name: spec.Service, Org: spec.Org, Deployable: d.Compatible, Version: d.Version, TargetNamespace: d.Namespace,
-			Message: clip(explain(d), mostServiceMessage)}
+			Message: clip(explain(d), maxServiceMessage)}
 		if !d.Compatible {
 			s.Reason = string(d.Reason)
 		}
-		told.Services = append(told.Services, s)
+		out.Services = append(out.Services, s)
 	}
-	if !told.Deployable {
-		told.Reason = string(v.why())
+	if !out.Deployable {
+		out.Reason = string(v.why())
 	}
-	told.Message = clip(c.summary(v, told.Deployable), mostMessage)
-	return told
+	out.Message = clip(c.summary(v, out.Deployable), maxMessage)
+	return out
 }
 
 // summary returns the message for all services together: that of the first service with the reason, or of the first that is deployed.

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// mostManifests is the maximum number of manifests of a work.
-	mostManifests = 1024
+	// maxManifests is the maximum number of manifests of a work.
+	maxManifests = 1024
 	// VariablesEnv is the environment variable of containers that names the ConfigMap with the variables of the service, as in Open Horizon.
 	VariablesEnv = "HZN_ENV_VARS"
 	// variablesPrefix is the prefix of the names of these ConfigMaps.
@@ -101,9 +101,9 @@ func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.Manifes
 		objects = append(objects, some...)
 		of = append(of, slices.Repeat([]int{i}, len(some))...)
 	}
-	if len(objects) > mostManifests {
+	if len(objects) > maxManifests {
 		return nil, nil, false, &Fault{ReasonTooMany, fmt.Sprintf("the services have %d objects together, and one placement delivers at most %d: deploy fewer by one pattern",
-			len(objects), mostManifests), largest}
+			len(objects), maxManifests), largest}
 	}
 	spec = &workv1.ManifestWorkSpec{DeleteOption: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}}
 	orphans := &workv1.SelectivelyOrphan{}

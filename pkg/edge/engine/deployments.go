@@ -33,7 +33,7 @@ type deployment struct {
 	branches  []constraint.Branch
 
 	// results are those of the nodes that were judged. All others are ruled out, for a reason that depends on their class.
-	results map[*node]*result
+	results map[*parsedNode]*result
 	byClass map[*class]edge.Reason
 	// excluded and selected count all nodes that are reached.
 	excluded map[edge.Reason]int
@@ -47,8 +47,8 @@ type result struct {
 	claims []*claim
 }
 
-// told returns the reason, considering places that others have taken.
-func (r *result) told() edge.Reason {
+// reportedReason returns the reason, considering places that others have taken.
+func (r *result) reportedReason() edge.Reason {
 	if r.reason != edge.Fits {
 		return r.reason
 	}
@@ -65,7 +65,7 @@ func (r *result) told() edge.Reason {
 func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 	d := e.deployments[key]
 	if d == nil {
-		d = &deployment{key: key, namespace: e.namespace(key.Namespace), results: map[*node]*result{}}
+		d = &deployment{key: key, namespace: e.namespace(key.Namespace), results: map[*parsedNode]*result{}}
 		d.namespace.deployments[d] = true
 		e.deployments[key] = d
 	}
@@ -201,7 +201,7 @@ func (e *Engine) judgeAll(d *deployment) {
 	for n := range before {
 		e.abandon(d, n)
 	}
-	d.results, d.excluded, d.selected = map[*node]*result{}, map[edge.Reason]int{}, 0
+	d.results, d.excluded, d.selected = map[*parsedNode]*result{}, map[edge.Reason]int{}, 0
 	e.keys[d.key] = true
 	if d.err != nil || len(d.compiled) == 0 {
 		return
@@ -209,7 +209,7 @@ func (e *Engine) judgeAll(d *deployment) {
 	for c, nodes := range d.namespace.classes {
 		d.excluded[d.ruledOut(c)] += nodes
 	}
-	e.candidates(d, func(n *node) {
+	e.candidates(d, func(n *parsedNode) {
 		if d.results[n] == nil {
 			e.judge(d, n)
 		}
@@ -217,7 +217,7 @@ func (e *Engine) judgeAll(d *deployment) {
 }
 
 // judge decides about one node that is reached and counted.
-func (e *Engine) judge(d *deployment, n *node) {
+func (e *Engine) judge(d *deployment, n *parsedNode) {
 	if d.err != nil || len(d.compiled) == 0 {
 		return
 	}
@@ -231,7 +231,7 @@ func (e *Engine) judge(d *deployment, n *node) {
 	e.keys[d.key] = true
 }
 
-func (e *Engine) decide(d *deployment, n *node) *result {
+func (e *Engine) decide(d *deployment, n *parsedNode) *result {
 	decisions, compatible, failed := []edge.Decision(nil), false, e.failed[Pair{d.key, n.name}]
 	if d.key.Pattern {
 		decisions, compatible = edge.DecidePattern(n.now, d.compiled, failed...)
@@ -282,17 +282,17 @@ func (d *deployment) ruledOut(c *class) edge.Reason {
 	return reason
 }
 
-func (d *deployment) reason(n *node) edge.Reason {
+func (d *deployment) reason(n *parsedNode) edge.Reason {
 	if r := d.results[n]; r != nil {
-		return r.told()
+		return r.reportedReason()
 	}
 	return d.ruledOut(n.class)
 }
 
-func (d *deployment) count(n *node)   { d.add(n, 1) }
-func (d *deployment) uncount(n *node) { d.add(n, -1) }
+func (d *deployment) count(n *parsedNode)   { d.add(n, 1) }
+func (d *deployment) uncount(n *parsedNode) { d.add(n, -1) }
 
-func (d *deployment) add(n *node, one int) {
+func (d *deployment) add(n *parsedNode, one int) {
 	if d.err != nil || len(d.compiled) == 0 {
 		return
 	}

@@ -51,10 +51,10 @@ type Counts struct {
 
 // Engine holds all that decisions depend on. It is not safe for concurrent use: its writer is its reader.
 type Engine struct {
-	nodes map[string]*node
+	nodes map[string]*parsedNode
 	// classes are indexed by the text of the class. byPattern has the nodes that run a pattern.
 	classes   map[string]*class
-	byPattern map[string]map[*node]bool
+	byPattern map[string]map[*parsedNode]bool
 	index     index
 	// setsOf are the sets that a node is in, and members the nodes of a set, whether the nodes exist or not.
 	setsOf     map[string][]string
@@ -82,7 +82,7 @@ type Engine struct {
 // New returns an empty Engine.
 func New() *Engine {
 	return &Engine{
-		nodes: map[string]*node{}, classes: map[string]*class{}, byPattern: map[string]map[*node]bool{}, index: index{},
+		nodes: map[string]*parsedNode{}, classes: map[string]*class{}, byPattern: map[string]map[*parsedNode]bool{}, index: index{},
 		setsOf: map[string][]string{}, members: map[string]map[string]bool{}, bound: map[string]map[*namespace]bool{}, namespaces: map[string]*namespace{},
 		services: map[ServiceKey]map[version]edge.Service{}, users: map[ServiceKey]map[*deployment]bool{}, deployments: map[Key]*deployment{},
 		placed: map[Pair][]Placed{}, failed: map[Pair][]edge.Failed{}, sites: map[edge.Place]*site{}, crowded: map[*site]bool{}, pairs: map[Pair]bool{}, keys: map[Key]bool{},

@@ -9,26 +9,26 @@ import (
 )
 
 // index maps property names and keys to the nodes that have them.
-type index map[string]map[string]map[*node]bool
+type index map[string]map[string]map[*parsedNode]bool
 
-func (x index) add(n *node, now *edge.Node) {
+func (x index) add(n *parsedNode, now *edge.Node) {
 	properties := now.Properties()
 	for _, p := range properties.All() {
 		keys := x[p.Name]
 		if keys == nil {
-			keys = map[string]map[*node]bool{}
+			keys = map[string]map[*parsedNode]bool{}
 			x[p.Name] = keys
 		}
 		for _, key := range properties.Keys(p.Name) {
 			if keys[key] == nil {
-				keys[key] = map[*node]bool{}
+				keys[key] = map[*parsedNode]bool{}
 			}
 			keys[key][n] = true
 		}
 	}
 }
 
-func (x index) remove(n *node, was *edge.Node) {
+func (x index) remove(n *parsedNode, was *edge.Node) {
 	properties := was.Properties()
 	for _, p := range properties.All() {
 		keys := x[p.Name]
@@ -46,12 +46,12 @@ func (x index) remove(n *node, was *edge.Node) {
 
 // smallest returns the lists of the requirement of a branch that the fewest nodes satisfy, and an upper bound for their number. found is false if no
 // requirement has keys.
-func (x index) smallest(branch constraint.Branch) (lists []map[*node]bool, most int, found bool) {
+func (x index) smallest(branch constraint.Branch) (lists []map[*parsedNode]bool, most int, found bool) {
 	for _, requirement := range branch {
 		if len(requirement.Keys) == 0 {
 			continue
 		}
-		var these []map[*node]bool
+		var these []map[*parsedNode]bool
 		sum := 0
 		for _, key := range requirement.Keys {
 			if list := x[requirement.Name][key]; len(list) > 0 {
@@ -66,7 +66,7 @@ func (x index) smallest(branch constraint.Branch) (lists []map[*node]bool, most 
 }
 
 // candidates calls f with each node of the namespace that cannot be ruled out for a deployment, at least once.
-func (e *Engine) candidates(d *deployment, f func(*node)) {
+func (e *Engine) candidates(d *deployment, f func(*parsedNode)) {
 	nodes := d.namespace.nodes
 	if d.key.Pattern {
 		list := e.byPattern[d.specs[0].Name]
@@ -77,7 +77,7 @@ func (e *Engine) candidates(d *deployment, f func(*node)) {
 		}
 		return
 	}
-	var lists []map[*node]bool
+	var lists []map[*parsedNode]bool
 	most := 0
 	for _, branch := range d.branches {
 		these, sum, found := e.index.smallest(branch)
@@ -103,7 +103,7 @@ func (e *Engine) candidates(d *deployment, f func(*node)) {
 }
 
 // admits reports whether the node cannot be ruled out. It depends on the properties that the constraints name, and on the pattern.
-func (d *deployment) admits(n *node) bool {
+func (d *deployment) admits(n *parsedNode) bool {
 	if d.key.Pattern {
 		return n.now.Pattern() == d.specs[0].Name
 	}

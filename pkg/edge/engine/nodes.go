@@ -9,8 +9,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// node is a parsed node. The pointer is the same as long as a node of the name exists.
-type node struct {
+// parsedNode is a parsed node. The pointer is the same as long as a node of the name exists.
+type parsedNode struct {
 	name  string
 	now   *edge.Node
 	class *class
@@ -31,7 +31,7 @@ type namespace struct {
 	name string
 	sets map[string]bool
 	// nodes are the nodes that the namespace reaches, with the number of its sets that they are in. classes has the number of nodes of each class.
-	nodes       map[*node]int
+	nodes       map[*parsedNode]int
 	classes     map[*class]int
 	deployments map[*deployment]bool
 	// naming has the deployments that depend on a property of this name.
@@ -47,7 +47,7 @@ func (e *Engine) SetNode(spec edge.NodeSpec) error {
 	}
 	n := e.nodes[spec.Name]
 	if n == nil {
-		n = &node{name: spec.Name, now: now, namespaces: map[*namespace]bool{}}
+		n = &parsedNode{name: spec.Name, now: now, namespaces: map[*namespace]bool{}}
 		e.nodes[spec.Name] = n
 		e.classify(n)
 		e.index.add(n, now)
@@ -90,7 +90,7 @@ func (e *Engine) SetNode(spec edge.NodeSpec) error {
 }
 
 // replace updates all data of a node. The caller must have uncounted it from all deployments that depend on its class.
-func (e *Engine) replace(n *node, now *edge.Node) {
+func (e *Engine) replace(n *parsedNode, now *edge.Node) {
 	e.index.remove(n, n.now)
 	for ns := range n.namespaces {
 		ns.uncountClass(n.class)
@@ -114,7 +114,7 @@ func (ns *namespace) uncountClass(c *class) {
 	}
 }
 
-func (e *Engine) classify(n *node) {
+func (e *Engine) classify(n *parsedNode) {
 	text := n.now.Class()
 	c := e.classes[text]
 	if c == nil {
@@ -125,13 +125,13 @@ func (e *Engine) classify(n *node) {
 	n.class = c
 	if pattern := n.now.Pattern(); pattern != "" {
 		if e.byPattern[pattern] == nil {
-			e.byPattern[pattern] = map[*node]bool{}
+			e.byPattern[pattern] = map[*parsedNode]bool{}
 		}
 		e.byPattern[pattern][n] = true
 	}
 }
 
-func (e *Engine) declassify(n *node) {
+func (e *Engine) declassify(n *parsedNode) {
 	n.class.nodes--
 	if n.class.nodes == 0 {
 		delete(e.classes, n.class.text)
@@ -151,7 +151,7 @@ func (e *Engine) DeleteNode(name string) {
 		return
 	}
 	for ns := range n.namespaces {
-		e.leave(ns, n)
+		e.removeNode(ns, n)
 	}
 	e.index.remove(n, n.now)
 	e.declassify(n)
@@ -240,7 +240,7 @@ func (e *Engine) allKeys(ns *namespace) {
 func (e *Engine) namespace(name string) *namespace {
 	ns := e.namespaces[name]
 	if ns == nil {
-		ns = &namespace{name: name, sets: map[string]bool{}, nodes: map[*node]int{}, classes: map[*class]int{}, deployments: map[*deployment]bool{},
+		ns = &namespace{name: name, sets: map[string]bool{}, nodes: map[*parsedNode]int{}, classes: map[*class]int{}, deployments: map[*deployment]bool{},
 			naming: map[string]map[*deployment]bool{}}
 		e.namespaces[name] = ns
 	}
@@ -255,7 +255,7 @@ func (e *Engine) drop(ns *namespace) {
 }
 
 // reach handles that a node is in one more of the sets of a namespace.
-func (e *Engine) reach(ns *namespace, n *node) {
+func (e *Engine) reach(ns *namespace, n *parsedNode) {
 	if n == nil {
 		return
 	}
@@ -273,18 +273,18 @@ func (e *Engine) reach(ns *namespace, n *node) {
 }
 
 // lose handles that a node is in one less of the sets of a namespace.
-func (e *Engine) lose(ns *namespace, n *node) {
+func (e *Engine) lose(ns *namespace, n *parsedNode) {
 	if n == nil || ns.nodes[n] == 0 {
 		return
 	}
 	ns.nodes[n]--
 	if ns.nodes[n] == 0 {
-		e.leave(ns, n)
+		e.removeNode(ns, n)
 	}
 }
 
-// leave handles that the namespace no longer reaches the node.
-func (e *Engine) leave(ns *namespace, n *node) {
+// removeNode handles that the namespace no longer reaches the node.
+func (e *Engine) removeNode(ns *namespace, n *parsedNode) {
 	for d := range ns.deployments {
 		d.uncount(n)
 		e.forget(d, n)

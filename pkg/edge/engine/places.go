@@ -20,7 +20,7 @@ type site struct {
 type claim struct {
 	edge.Placement
 	deployment *deployment
-	node       *node
+	node       *parsedNode
 	// service is its index in the deployment.
 	service int
 	site    *site
@@ -35,7 +35,7 @@ func (c *claim) placed() Placed {
 func (c *claim) pair() Pair { return Pair{c.deployment.key, c.node.name} }
 
 // claim claims the place of a decision.
-func (e *Engine) claim(d *deployment, n *node, service int, decision edge.Decision) *claim {
+func (e *Engine) claim(d *deployment, n *parsedNode, service int, decision edge.Decision) *claim {
 	decision.Message, decision.Rejected = "", nil
 	c := &claim{deployment: d, node: n, service: service,
 		Placement: edge.Placement{Node: n.now, Deployment: d.compiled[service], Decision: decision}}
@@ -62,13 +62,13 @@ func (e *Engine) isPlaced(c *claim) bool {
 }
 
 // forget discards the result for a node that is not counted.
-func (e *Engine) forget(d *deployment, n *node) {
+func (e *Engine) forget(d *deployment, n *parsedNode) {
 	e.abandon(d, n)
 	delete(d.results, n)
 }
 
 // abandon releases the places that it had.
-func (e *Engine) abandon(d *deployment, n *node) {
+func (e *Engine) abandon(d *deployment, n *parsedNode) {
 	r := d.results[n]
 	if r == nil {
 		return

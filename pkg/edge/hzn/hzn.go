@@ -166,11 +166,11 @@ type reader struct {
 
 func (r *reader) note(field, text string) { r.notes = append(r.notes, Note{Field: field, Text: text}) }
 
-// mostFaults is the maximum number of faults that are reported for a file.
-const mostFaults = 20
+// maxFaults is the maximum number of faults that are reported for a file.
+const maxFaults = 20
 
 func (r *reader) fail(field, format string, args ...any) {
-	if len(r.faults) < mostFaults {
+	if len(r.faults) < maxFaults {
 		r.faults = append(r.faults, field+": "+fmt.Sprintf(format, args...))
 	}
 }

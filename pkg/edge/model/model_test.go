@@ -133,7 +133,7 @@ func TestContents_DecideAsTheArchive(t *testing.T) {
 		kept := stored(t, contents)
 		want := decide(t, n, Policy("shop", "p", p, []edge.Service{Service("shop", s, contents)}))
 		got := decide(t, n, Policy("shop", "p", p, []edge.Service{Service("shop", s, kept)}))
-		cut := len(contents.Namespaces) > mostListed || objects > mostListed
+		cut := len(contents.Namespaces) > maxListed || objects > maxListed
 		switch {
 		case kept.More != cut:
 			t.Fatalf("More is %v of %d namespaces and %d objects", kept.More, len(contents.Namespaces), objects)

@@ -9,8 +9,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// mostListed is the maximum number of namespaces, and of objects, that the status of a service lists.
-const mostListed = 64
+// maxListed is the maximum number of namespaces, and of objects, that the status of a service lists.
+const maxListed = 64
 
 // Service returns a service of this namespace, with the contents of its archive: nil if they are not known, and then it is deployed to no cluster.
 func Service(namespace string, spec *api.EdgeServiceSpec, contents *archive.Contents) edge.Service {
@@ -48,9 +48,9 @@ func ServiceStatus(c *archive.Contents) api.EdgeServiceStatus {
 	}
 	status := api.EdgeServiceStatus{Objects: int32(len(c.Objects))}
 	status.EmbeddedNamespace, _ = c.Embedded()
-	status.Namespaces = append(status.Namespaces, c.Namespaces[:min(len(c.Namespaces), mostListed)]...)
+	status.Namespaces = append(status.Namespaces, c.Namespaces[:min(len(c.Namespaces), maxListed)]...)
 	none := c.ClusterScoped()
-	for _, o := range none[:min(len(none), mostListed)] {
+	for _, o := range none[:min(len(none), maxListed)] {
 		status.ClusterScoped = append(status.ClusterScoped, api.ClusterScopedObject{Group: o.Group, Kind: o.Kind, Name: o.Name})
 	}
 	status.More = int32(len(c.Namespaces) - len(status.Namespaces) + len(none) - len(status.ClusterScoped))

@@ -33,8 +33,8 @@ import (
 const Name = "this-machine"
 
 const (
-	// look is the interval of checks of pods without events: their processes exit, and become ready, by themselves.
-	look = time.Second
+	// resyncInterval is the interval of checks of pods without events: their processes exit, and become ready, by themselves.
+	resyncInterval = time.Second
 	// heartbeat is the interval of the node's status updates. The node lifecycle controller marks the node as unreachable after 40 seconds.
 	heartbeat = 10 * time.Second
 )
@@ -119,19 +119,19 @@ func (n *node) awake() {
 }
 
 func (n *node) work(ctx context.Context) {
-	var told time.Time
+	var reported time.Time
 	for ctx.Err() == nil {
 		var errs []error
-		if time.Since(told) > heartbeat {
+		if time.Since(reported) > heartbeat {
 			err := SayReady(ctx, n.client, Name)
 			if err == nil {
-				told = time.Now()
+				reported = time.Now()
 			} else {
 				errs = append(errs, fmt.Errorf("the node: %w", err))
 			}
 		}
-		n.say(ctx, errors.Join(append(errs, n.lookAtAll(ctx))...))
-		timer := time.NewTimer(look)
+		n.report(ctx, errors.Join(append(errs, n.syncPods(ctx))...))
+		timer := time.NewTimer(resyncInterval)
 		select {
 		case <-ctx.Done():
 		case <-n.wake:
@@ -141,8 +141,8 @@ func (n *node) work(ctx context.Context) {
 	}
 }
 
-// say logs an error, once.
-func (n *node) say(ctx context.Context, err error) {
+// report logs an error, once.
+func (n *node) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
 		text = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -153,7 +153,7 @@ func (n *node) say(ctx context.Context, err error) {
 	n.said = text
 }
 
-func (n *node) lookAtAll(ctx context.Context) error {
+func (n *node) syncPods(ctx context.Context) error {
 	pods, err := n.pods.List(labels.Everything())
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (n *node) lookAtAll(ctx context.Context) error {
 	there := map[types.UID]bool{}
 	for _, cached := range pods {
 		there[cached.UID] = true
-		if err := n.lookAt(ctx, cached.DeepCopy()); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		if err := n.syncPod(ctx, cached.DeepCopy()); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("pod %s/%s: %w", cached.Namespace, cached.Name, err))
 		}
 	}
@@ -178,8 +178,8 @@ func (n *node) lookAtAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lookAt reconciles a pod once.
-func (n *node) lookAt(ctx context.Context, pod *corev1.Pod) error {
+// syncPod reconciles a pod once.
+func (n *node) syncPod(ctx context.Context, pod *corev1.Pod) error {
 	r := n.runs[pod.UID]
 	switch {
 	case pod.Spec.NodeName != "" && pod.Spec.NodeName != Name:
@@ -207,7 +207,7 @@ func (n *node) lookAt(ctx context.Context, pod *corev1.Pod) error {
 		n.runs[pod.UID] = r
 	}
 	r.pod = pod
-	return errors.Join(n.keep(ctx, r), n.tell(ctx, r))
+	return errors.Join(n.syncProcess(ctx, r), n.updateStatus(ctx, r))
 }
 
 // end stops the process of a pod, and reports whether it has exited.

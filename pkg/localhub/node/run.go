@@ -61,8 +61,8 @@ func (n *node) newRun(pod *corev1.Pod) *run {
 	return r
 }
 
-// keep reconciles the process of a pod, with the current files.
-func (n *node) keep(ctx context.Context, r *run) error {
+// syncProcess reconciles the process of a pod, with the current files.
+func (n *node) syncProcess(ctx context.Context, r *run) error {
 	if r.ended != nil {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tell writes the status of a pod, if it has changed.
-func (n *node) tell(ctx context.Context, r *run) error {
+// updateStatus writes the status of a pod, if it has changed.
+func (n *node) updateStatus(ctx context.Context, r *run) error {
 	status := r.status()
 	if equality.Semantic.DeepEqual(status, r.pod.Status) {
 		return nil

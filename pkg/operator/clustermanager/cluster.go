@@ -132,7 +132,7 @@ func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, exp
 
 // failed returns an error about an object, or about a kind of objects.
 func (s *side) failed(what, object string, err error) error {
-	return kit.Retold(err, s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
+	return kit.WithMessage(err, s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
 }
 
 // serves returns an error if the cluster does not serve the API of an APIService. The condition Available is not enough: kube-apiserver writes it
@@ -231,8 +231,8 @@ func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, kee
 	}))
 }
 
-// mostErrors is the maximum number of failed deletions in an error: a hub may report any number of objects.
-const mostErrors = 8
+// maxErrors is the maximum number of failed deletions in an error: a hub may report any number of objects.
+const maxErrors = 8
 
 // remove deletes objects. An error for one does not stop the deletion of the others.
 func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -245,7 +245,7 @@ func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured)
 		if deployments.of(o) { // exists until its pods are gone
 			applier.Propagation = metav1.DeletePropagationForeground
 		}
-		if _, err := applier.Delete(ctx, o); err != nil && len(errs) < mostErrors {
+		if _, err := applier.Delete(ctx, o); err != nil && len(errs) < maxErrors {
 			errs = append(errs, s.failed("removing", remote.IDOf(o).String(), err))
 		}
 	}

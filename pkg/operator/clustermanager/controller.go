@@ -46,8 +46,8 @@ const (
 	settle = time.Second
 	// giveUpAfter is the time after which an unreachable hub no longer blocks the deletion of its ClusterManager.
 	giveUpAfter = 5 * time.Minute
-	// leaveAgain is the interval between two checks of what is left of a hub that is being deleted.
-	leaveAgain = 2 * time.Second
+	// finalizeInterval is the interval between two checks of what is left of a hub that is being deleted.
+	finalizeInterval = 2 * time.Second
 
 	// labelManagement is set on all created objects, beside operatorv1.LabelClusterManager. Its value is the UID of the management cluster's
 	// namespace kube-system: two management clusters may have ClusterManagers with the same name that point at the same hub.
@@ -118,7 +118,7 @@ type reconciler struct {
 	// client reads ClusterManagers from the cache; live reads everything else from the API server.
 	client client.Client
 	live   client.Reader
-	keeper *kubeconfig.Keeper
+	minter *kubeconfig.Keeper
 	hubs   connections
 	// discovery discovers the APIs of the own cluster.
 	discovery discovery.ServerResourcesInterfaceWithContext
@@ -139,7 +139,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), here: func() {}}
 	r.enqueue, r.later = func(string) {}, func(string) {}
 	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
-	r.keeper = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
+	r.minter = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -242,20 +242,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	cm = cm.DeepCopy()
 	if cm.DeletionTimestamp != nil {
-		return r.leave(ctx, cm)
+		return r.finalize(ctx, cm)
 	}
 	if _, err := kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
 		controllerutil.AddFinalizer(cm, operatorv1.ClusterManagerFinalizer)
 	}); err != nil {
-		return reconcile.Result{}, kit.IgnoreOutdated(err)
+		return reconcile.Result{}, kit.IgnoreStale(err)
 	}
 	p := &pass{reconciler: r, cm: cm}
 	err := p.run(ctx)
 	// Write the status even if the time for the reconcile is over.
 	said, end := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
 	defer end()
-	if statusErr := r.report(said, cm, p.tell); statusErr != nil {
-		return reconcile.Result{}, kit.IgnoreOutdated(statusErr)
+	if statusErr := r.report(said, cm, p.setStatus); statusErr != nil {
+		return reconcile.Result{}, kit.IgnoreStale(statusErr)
 	}
 	if err != nil {
 		return reconcile.Result{}, err

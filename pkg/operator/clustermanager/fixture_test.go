@@ -48,7 +48,7 @@ func testScheme() *runtime.Scheme {
 
 // cluster is a real cluster without nodes.
 type cluster struct {
-	*localhub.Hub
+	*localhub.Instance
 	client client.Client
 }
 

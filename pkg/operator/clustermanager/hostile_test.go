@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// mostHeap is the maximum of memory, in MiB, that the controller and the tests may use for all hubs that lie. The pod of hub-operator has 512 MiB.
-const mostHeap = 256
+// maxHeap is the maximum of memory, in MiB, that the controller and the tests may use for all hubs that lie. The pod of hub-operator has 512 MiB.
+const maxHeap = 256
 
 // lyingHub claims to have the given number of objects of each kind, all owned by the ClusterManager, each with a text of the given size in bytes, and
 // reports changes of them without end. It rejects all creates, updates and deletes.
@@ -157,8 +157,8 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 		}
 		most := heap()
 		t.Logf("the heap has grown by %d MiB at most", most)
-		if most > mostHeap {
-			t.Errorf("the heap has grown by %d MiB, want %d at most", most, mostHeap)
+		if most > maxHeap {
+			t.Errorf("the heap has grown by %d MiB, want %d at most", most, maxHeap)
 		}
 	}
 }

@@ -34,11 +34,11 @@ const (
 	reasonGivenUp     = "HubGivenUp"     // what was created on the hub stays there, as the ClusterManager asks for
 )
 
-// leave finalizes a hub in an order in which no step hangs: the APIServices, since no namespace is deleted while one of them is not served; the pods,
+// finalize finalizes a hub in an order in which no step hangs: the APIServices, since no namespace is deleted while one of them is not served; the pods,
 // which would recreate what is deleted; the rest of the hub, with the accounts, which invalidates their tokens; and the rest of the management
 // cluster with the namespace of the user's Secret. Each step lists the remaining objects, so that the next process continues wherever this one
 // stopped.
-func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (reconcile.Result, error) {
+func (r *reconciler) finalize(ctx context.Context, cm *operatorv1.ClusterManager) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cm, operatorv1.ClusterManagerFinalizer) {
 		return reconcile.Result{}, nil
 	}
@@ -72,21 +72,21 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	}
 	if theirs == nil && (err != nil || left != "") { // the hub can be cleaned: the timeout starts over when it fails again
 		if err := eviction.Over(ctx, r.client, cm); err != nil {
-			return reconcile.Result{RequeueAfter: leaveAgain}, kit.IgnoreOutdated(err)
+			return reconcile.Result{RequeueAfter: finalizeInterval}, kit.IgnoreStale(err)
 		}
 	}
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, operatorv1.ReasonClusterManagerUnavailable, err.Error()))
 	}
 	if left != "" {
-		return reconcile.Result{RequeueAfter: leaveAgain},
+		return reconcile.Result{RequeueAfter: finalizeInterval},
 			r.tellLeaving(ctx, cm, operatorv1.ReasonClusterManagerUnavailable, "waiting until it is gone: "+left)
 	}
 	r.hubs.close(cm.Name)
 	_, err = kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
 		controllerutil.RemoveFinalizer(cm, operatorv1.ClusterManagerFinalizer)
 	})
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
 // nothingApplied reports whether a hub on the own cluster was never started, although hub-operator may not list all kinds: it could not have created
@@ -149,7 +149,7 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 	now := r.Clock.Now()
 	until, err := eviction.Until(ctx, r.client, cm, now, giveUpAfter)
 	if err != nil {
-		return leaveAgain, kit.IgnoreOutdated(err)
+		return finalizeInterval, kit.IgnoreStale(err)
 	}
 	rest := until.Sub(now)
 	if rest <= 0 {
@@ -210,7 +210,7 @@ func (r *reconciler) removeAll(ctx, there context.Context, cm *operatorv1.Cluste
 		}
 	}
 	for _, name := range mintedSecrets {
-		r.keeper.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: name})
+		r.minter.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: name})
 	}
 	return "", nil
 }
@@ -260,7 +260,7 @@ func removeServingCA(ctx context.Context, hub *side) error {
 
 // tellLeaving writes to the status what the deletion waits for.
 func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, reason, why string) error {
-	return kit.IgnoreOutdated(r.report(ctx, cm, func(cm *operatorv1.ClusterManager) {
+	return kit.IgnoreStale(r.report(ctx, cm, func(cm *operatorv1.ClusterManager) {
 		cm.Status.ObservedGeneration = cm.Generation
 		setCondition(cm, operatorv1.ConditionClusterManagerAvailable, false, reason, "It is being deleted: "+why)
 	}))

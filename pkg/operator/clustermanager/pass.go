@@ -47,9 +47,9 @@ type pass struct {
 	// pods are the observed Deployments, and served is the observed state of the APIServices on the hub.
 	pods   []*appsv1.Deployment
 	served []serviceState
-	// looked reports that pods and served are known.
-	looked bool
-	next   time.Time
+	// observed reports that pods and served are known.
+	observed bool
+	next     time.Time
 }
 
 // fail records why not all objects were applied.
@@ -109,7 +109,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.apply(ctx); err != nil {
 		return waits(err)
 	}
-	return p.look(ctx)
+	return p.observe(ctx)
 }
 
 // waits returns the error if it is not for a user to solve.
@@ -303,7 +303,7 @@ func (p *pass) mint(ctx context.Context) error {
 		if err := p.hub.client.Get(ctx, client.ObjectKey{Namespace: account.namespace, Name: account.name}, o); err != nil {
 			return p.hub.failed("reading", "ServiceAccount "+account.namespace+"/"+account.name, err)
 		}
-		state, err := p.keeper.Ensure(ctx, kubeconfig.Wanted{
+		state, err := p.minter.Ensure(ctx, kubeconfig.Wanted{
 			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.cluster,
 			Account: kubeconfig.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
 		})

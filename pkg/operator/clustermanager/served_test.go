@@ -101,7 +101,7 @@ func TestAvailable_WhenTheHubAnswers(t *testing.T) {
 			for _, name := range []string{deploy.APIServer, deploy.Manager} {
 				p.pods = append(p.pods, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: appsv1.DeploymentStatus{AvailableReplicas: 1}})
 			}
-			if err := p.look(t.Context()); err != nil {
+			if err := p.observe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(hub.asked, test.asked) {

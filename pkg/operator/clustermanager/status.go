@@ -31,8 +31,8 @@ type serviceState struct {
 	waits string
 }
 
-// look observes the applied APIServices and Deployments.
-func (p *pass) look(ctx context.Context) error {
+// observe observes the applied APIServices and Deployments.
+func (p *pass) observe(ctx context.Context) error {
 	services, err := p.hub.list(ctx, apiServices)
 	if err != nil {
 		p.unready = err
@@ -49,7 +49,7 @@ func (p *pass) look(ctx context.Context) error {
 		}
 		p.served = append(p.served, state)
 	}
-	p.looked = true
+	p.observed = true
 	if p.waitsFor() == "" && !meta.IsStatusConditionTrue(p.cm.Status.Conditions, operatorv1.ConditionClusterManagerAvailable) {
 		p.ask(ctx)
 	}
@@ -87,8 +87,8 @@ func (p *pass) unavailable(o *unstructured.Unstructured) string {
 	return "the hub has not checked it yet"
 }
 
-// tell writes the observed state to the status.
-func (p *pass) tell(cm *operatorv1.ClusterManager) {
+// setStatus writes the observed state to the status.
+func (p *pass) setStatus(cm *operatorv1.ClusterManager) {
 	status := &cm.Status
 	status.ObservedGeneration = cm.Generation
 	p.tellReady(cm)
@@ -109,7 +109,7 @@ func (p *pass) tell(cm *operatorv1.ClusterManager) {
 	} else {
 		set(operatorv1.ConditionClusterManagerAvailable, true, operatorv1.ReasonClusterManagerAvailable, "The hub serves its API")
 	}
-	if !p.looked {
+	if !p.observed {
 		return
 	}
 	p.tellPods(cm)

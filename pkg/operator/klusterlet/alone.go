@@ -48,7 +48,7 @@ func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error 
 		return takenByCommandLine(namespace.Name)
 	}
 	for _, name := range younger {
-		r.sights.wake(name)
+		r.observations.wake(name)
 	}
 	return client.IgnoreNotFound(err)
 }

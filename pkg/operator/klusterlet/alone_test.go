@@ -53,7 +53,7 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	r.klusterlets = oneSecond(r.client)
 	var told sync.Mutex
 	var woken []string
-	r.sights.wake = func(name string) {
+	r.observations.wake = func(name string) {
 		told.Lock()
 		defer told.Unlock()
 		woken = append(woken, name)

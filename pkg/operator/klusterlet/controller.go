@@ -44,7 +44,7 @@ const (
 	// unresponsive clusters do not block others.
 	workers = 256
 	// firstBackoff is the time until the first retry, and longestBackoff the time after many failures.
-	firstBackoff, longestBackoff = time.Second, 5 * time.Minute
+	firstBackoff, maxBackoff = time.Second, 5 * time.Minute
 )
 
 // Options are the flags of the controller.
@@ -115,13 +115,13 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 		For(&operatorv1.Klusterlet{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isUpdate})).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			wake := func(name string) { queue.Add(requestOf(name)) }
-			r.outsides.wake, r.sights.wake = wake, wake
+			r.outsides.wake, r.observations.wake = wake, wake
 			r.follow(ctx, objects).wait(ctx)
 			return nil
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff),
 		}).
 		Complete(kit.ConflictsAreSoonOver(r))
 }
@@ -133,9 +133,9 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 	}
 	r := &Reconciler{
 		klusterlets: klusterlets, client: live, management: management, clock: now, image: o.Image, config: config,
-		outsides: &outsides{ctx: ctx, wake: func(string) {}}, sights: &sights{wake: func(string) {}, atOnce: ownChangesAtOnce, each: ownChangeEach},
+		outsides: &outsides{ctx: ctx, wake: func(string) {}}, observations: &observations{wake: func(string) {}, atOnce: ownChangesAtOnce, each: ownChangeEach},
 	}
-	r.keeper = &kubeconfig.Keeper{Client: noting{live, r.sights.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
+	r.minter = &kubeconfig.Keeper{Client: noting{live, r.observations.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	r.works = r.withdrawWorks
 	return r
 }
@@ -162,14 +162,14 @@ func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) lis
 	for _, name := range secretNames {
 		all = append(all, watched{kind: secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
 	}
-	return listen(ctx, objects, r.sights, all)
+	return listen(ctx, objects, r.observations, all)
 }
 
 // isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or an event of a Klusterlet that no sight observes. Otherwise the
 // sights decide whether the change is news, as for all objects: the reconciler's own writes cause events, too.
 func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
 	again := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	return again || !r.sights.tell(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
+	return again || !r.observations.observe(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
 }
 
 func klusterletID(name string) remote.ID {

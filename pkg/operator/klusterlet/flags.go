@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// leastCertificate is the shortest lifetime of a certificate, in seconds, that Kubernetes signs.
-	leastCertificate = 600
+	// minCertificate is the shortest lifetime of a certificate, in seconds, that Kubernetes signs.
+	minCertificate = 600
 	// rawFeedback is the only feature gate of the part that applies works.
 	rawFeedback = "RawFeedbackJsonString"
 )
@@ -57,7 +57,7 @@ func registrationNumbers(k *operatorv1.Klusterlet) []number {
 		{at + "kubeAPIBurst", "kube-api-burst", r.KubeAPIBurst, 1, registration.DefaultAgentBurst},
 	}
 	if byCertificate(k) {
-		all = append(all, number{at + "clientCertExpirationSeconds", "client-cert-expiration-seconds", r.ClientCertExpirationSeconds, leastCertificate, 0})
+		all = append(all, number{at + "clientCertExpirationSeconds", "client-cert-expiration-seconds", r.ClientCertExpirationSeconds, minCertificate, 0})
 	}
 	return all
 }
@@ -124,8 +124,8 @@ func addresses(k *operatorv1.Klusterlet) (given []clusterv1.ClientConfig, refuse
 	for _, u := range k.Spec.ExternalServerURLs {
 		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
 		err := registration.CheckAddress(address)
-		if err == nil && len(given) == registration.MostAddresses {
-			err = fmt.Errorf("%q is more than the first %d", u.URL, registration.MostAddresses)
+		if err == nil && len(given) == registration.MaxAddresses {
+			err = fmt.Errorf("%q is more than the first %d", u.URL, registration.MaxAddresses)
 		}
 		if err == nil {
 			_, err = registration.FormatAddresses(append(given[:len(given):len(given)], address))
@@ -160,9 +160,9 @@ func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]st
 		if errs := registration.CheckClusterLabels(map[string]string{key: given[key]}); len(errs) > 0 {
 			delete(given, key)
 			refused = append(refused, errs[0].Error())
-		} else if len(given) > registration.MostClusterLabels {
+		} else if len(given) > registration.MaxClusterLabels {
 			delete(given, key)
-			refused = append(refused, fmt.Sprintf("%q is more than the first %d", key, registration.MostClusterLabels))
+			refused = append(refused, fmt.Sprintf("%q is more than the first %d", key, registration.MaxClusterLabels))
 		}
 	}
 	return given, refused

@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// mostHeap is the maximum of memory, in MiB, that hub-operator and the tests may use for all hostile clusters at one time. Its pod has 512 MiB.
-	mostHeap = 256
-	// mostLooks is the maximum number of reconciles of a cluster within the test, and mostWrites the maximum number of writes to the management
+	// maxHeap is the maximum of memory, in MiB, that hub-operator and the tests may use for all hostile clusters at one time. Its pod has 512 MiB.
+	maxHeap = 256
+	// maxLooks is the maximum number of reconciles of a cluster within the test, and mostWrites the maximum number of writes to the management
 	// cluster because of it: about fifteen objects are created, updated and deleted, and each change of a condition is a write.
-	mostLooks, mostWrites = 30, 100
+	maxLooks, maxWrites = 30, 100
 )
 
 // ahead is a clock that can be set.
@@ -256,8 +256,8 @@ func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 	}
 	most := heap()
 	t.Logf("the heap has grown by %d MiB at most", most)
-	if most > mostHeap {
-		t.Errorf("the heap has grown by %d MiB, want %d at most", most, mostHeap)
+	if most > maxHeap {
+		t.Errorf("the heap has grown by %d MiB, want %d at most", most, maxHeap)
 	}
 }
 
@@ -344,7 +344,7 @@ func (h *hostile) costs(t *testing.T, management *counter, within time.Duration)
 	t.Logf("%s: within %s there were %d requests, %d looks, %d watches and %d tokens; %d writes on the management cluster", h.name,
 		within.Round(time.Second), len(h.front.Requests()), looks, h.front.Watches(), tokens, writes)
 	// A namespace is read once in a reconcile.
-	if looks > mostLooks || tokens > 10 || writes > mostWrites || h.front.Watches() > 100 {
+	if looks > maxLooks || tokens > 10 || writes > maxWrites || h.front.Watches() > 100 {
 		t.Errorf("%s: these are too many", h.name)
 	}
 }

@@ -62,8 +62,8 @@ func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 		say(" is ignored: it needs 2 to %d Secrets that can be used, so the secret is %s", registration.MaxHubs, operatorv1.BootstrapHubKubeconfig)
 		return nil, ignored
 	}
-	if seconds := given.LocalSecrets.HubConnectionTimeoutSeconds; seconds != 0 && seconds < registration.LeastHubTimeoutSeconds {
-		say(".localSecretsConfig.hubConnectionTimeoutSeconds is ignored: it must be at least %d, not %d", registration.LeastHubTimeoutSeconds, seconds)
+	if seconds := given.LocalSecrets.HubConnectionTimeoutSeconds; seconds != 0 && seconds < registration.MinHubTimeoutSeconds {
+		say(".localSecretsConfig.hubConnectionTimeoutSeconds is ignored: it must be at least %d, not %d", registration.MinHubTimeoutSeconds, seconds)
 	}
 	return names, ignored
 }
@@ -97,7 +97,7 @@ func hubNumbers(k *operatorv1.Klusterlet) []number {
 		return nil
 	}
 	local := k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets
-	return []number{{"", "hub-connection-timeout-seconds", local.HubConnectionTimeoutSeconds, registration.LeastHubTimeoutSeconds,
+	return []number{{"", "hub-connection-timeout-seconds", local.HubConnectionTimeoutSeconds, registration.MinHubTimeoutSeconds,
 		registration.DefaultHubTimeoutSeconds}}
 }
 

@@ -30,11 +30,11 @@ import (
 const (
 	// givenUpAfter is the time after which the controller gives up on a managed cluster that cannot be cleaned.
 	givenUpAfter = 5 * time.Minute
-	// lookAgain is the interval between retries until then, and between checks of a condition that no watch reports. For the time young after the
+	// finalizeInterval is the interval between retries until then, and between checks of a condition that no watch reports. For the time young after the
 	// deletion the interval is lookSoon: most deletions take no longer.
-	lookAgain = 10 * time.Second
-	lookSoon  = time.Second
-	young     = 30 * time.Second
+	finalizeInterval = 10 * time.Second
+	finalizeSoon     = time.Second
+	young            = 30 * time.Second
 
 	reasonCleaning    = "KlusterletCleaningUp"      // what was created on the managed cluster is being deleted
 	reasonUnreachable = "ManagedClusterUnreachable" // the managed cluster does not respond, so what was created there still exists
@@ -46,9 +46,9 @@ type waiting struct{ what string }
 
 func (w *waiting) Error() string { return "waits for " + w.what }
 
-// leave finalizes a Klusterlet: first it deletes the pods, since they would recreate what is deleted, then what is on the managed cluster, then the
+// finalize finalizes a Klusterlet: first it deletes the pods, since they would recreate what is deleted, then what is on the managed cluster, then the
 // rest, with the namespace at the end. Each step is idempotent and starts from the current state, since the process may end at any point.
-func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
+func (r *Reconciler) finalize(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
 	hosted := controllerutil.ContainsFinalizer(k, operatorv1.KlusterletHostedFinalizer)
 	if !hosted && !controllerutil.ContainsFinalizer(k, operatorv1.KlusterletFinalizer) {
 		return reconcile.Result{}, nil
@@ -61,11 +61,11 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 		err = &waiting{fmt.Sprintf("the deletion of the pods of %s", left[0])}
 	}
 	if err == nil && hosted {
-		err = r.leaveManaged(ctx, k, objects)
+		err = r.finalizeManaged(ctx, k, objects)
 	}
 	if err == nil {
 		if err = r.finalizer(ctx, k, operatorv1.KlusterletHostedFinalizer, false); err == nil {
-			err = r.leaveHere(ctx, k, objects)
+			err = r.finalizeHere(ctx, k, objects)
 		}
 	}
 	if err != nil {
@@ -92,8 +92,8 @@ func (r *Reconciler) all(k *operatorv1.Klusterlet) []*unstructured.Unstructured 
 	return objectsOf(resources)
 }
 
-// leaveManaged deletes what is on a managed cluster elsewhere. After a while it gives up on a cluster that cannot be cleaned.
-func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
+// finalizeManaged deletes what is on a managed cluster elsewhere. After a while it gives up on a cluster that cannot be cleaned.
+func (r *Reconciler) finalizeManaged(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
 	secrets, err := r.secrets(ctx, k)
 	if err != nil {
 		return err // not an error of the managed cluster
@@ -104,12 +104,12 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	}
 	var waits *waiting
 	if err == nil || errors.As(err, &waits) {
-		return errors.Join(outdated(eviction.Over(ctx, r.client, k)), err)
+		return errors.Join(conflictOf(eviction.Over(ctx, r.client, k)), err)
 	}
 	now := r.clock.Now()
 	until, markErr := eviction.Until(ctx, r.client, k, now, givenUpAfter)
 	if markErr != nil {
-		return outdated(markErr)
+		return conflictOf(markErr)
 	}
 	if now.Before(until) {
 		return &unreachable{err: err, until: until}
@@ -164,8 +164,8 @@ func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	return r.removeAll(ctx, there, common)
 }
 
-// leaveHere deletes what is on the cluster that runs the pods: everything, in the modes with one cluster.
-func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
+// finalizeHere deletes what is on the cluster that runs the pods: everything, in the modes with one cluster.
+func (r *Reconciler) finalizeHere(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
 	here := r.here(k)
 	if !k.IsDetached() {
 		// This uses the rights of the agent, which are deleted after it.
@@ -203,7 +203,7 @@ func (r *Reconciler) removeSecret(ctx context.Context, k *operatorv1.Klusterlet,
 	if name != operatorv1.HubKubeconfigSecret && !ownerOf(k, r.management).Owns(secret) {
 		return nil
 	}
-	r.keeper.Forget(key)
+	r.minter.Forget(key)
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 }
 
@@ -269,15 +269,15 @@ func orWaiting(err error, what string) error {
 // stays reports why a Klusterlet that is being deleted still exists. Errors are retried at the same interval: they may be about the last object to
 // wait for, and no watch reports when they end.
 func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why error) (reconcile.Result, error) {
-	if errors.Is(why, errOutdated) {
+	if errors.Is(why, errConflict) {
 		return reconcile.Result{}, why
 	}
 	s := newReport(k)
 	var waits *waiting
 	var away *unreachable
-	reason, after := operatorv1.ReasonKlusterletApplyFailed, lookAgain
+	reason, after := operatorv1.ReasonKlusterletApplyFailed, finalizeInterval
 	if r.clock.Since(k.DeletionTimestamp.Time) < young {
-		after = lookSoon
+		after = finalizeSoon
 	}
 	switch {
 	case errors.As(why, &waits):

@@ -234,7 +234,7 @@ func TestLeave_LooksAgainSoonAfterErrors(t *testing.T) {
 	w.until(r, k, "it says what is wrong", func(k *operatorv1.Klusterlet) bool {
 		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "the server is broken")
 	})
-	for age, want := range map[time.Duration]time.Duration{0: lookSoon, time.Hour: lookAgain} {
+	for age, want := range map[time.Duration]time.Duration{0: finalizeSoon, time.Hour: finalizeInterval} {
 		w.clock.SetTime(w.now(k).DeletionTimestamp.Add(age))
 		if result, err := r.Reconcile(t.Context(), requestOf(k.Name)); err != nil || result.RequeueAfter != want {
 			t.Errorf("%s after the deletion: %+v, %v, want a look after %s", age, result, err, want)

@@ -37,10 +37,10 @@ type outside struct {
 	hash   string
 	stop   context.CancelFunc
 
-	// sights reports whether anything has changed since it was settled. While nothing has, no request is sent.
-	sights  *sights
-	watches listening
-	settled atomic.Pointer[settled]
+	// observations reports whether anything has changed since it was settled. While nothing has, no request is sent.
+	observations *observations
+	watches      listening
+	settled      atomic.Pointer[settled]
 	// id is the identity of the cluster, once it is known.
 	id atomic.Pointer[types.UID]
 }
@@ -74,7 +74,7 @@ type settled struct {
 // isSettled reports whether the same objects were applied, and nothing has changed since.
 func (o *outside) isSettled(name, what string, now time.Time) bool {
 	s := o.settled.Load()
-	return s != nil && s.what == what && (s.until.IsZero() || now.Before(s.until)) && !o.sights.hasNews(name)
+	return s != nil && s.what == what && (s.until.IsZero() || now.Before(s.until)) && !o.observations.hasNews(name)
 }
 
 // outsides has the managed clusters with open connections.
@@ -118,7 +118,7 @@ func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kube
 	if l.wrap != nil {
 		o.client = l.wrap(c)
 	}
-	o.sights = &sights{wake: l.wake, atOnce: changesAtOnce, each: changeEach}
+	o.observations = &observations{wake: l.wake, atOnce: changesAtOnce, each: changeEach}
 	own := markOf(k.Name, k.UID, management).key
 	var all []watched
 	for _, kinds := range [][]kind{owned, shared} {
@@ -132,7 +132,7 @@ func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kube
 			}
 		}
 	}
-	o.watches = listen(ctx, objects, o.sights, all)
+	o.watches = listen(ctx, objects, o.observations, all)
 	if l.all == nil {
 		l.all = map[string]*outside{}
 	}

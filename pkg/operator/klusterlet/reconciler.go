@@ -40,12 +40,12 @@ type Reconciler struct {
 	config *rest.Config
 	// management is the UID of its namespace kube-system, once it is known.
 	management string
-	keeper     *kubeconfig.Keeper
+	minter     *kubeconfig.Keeper
 	outsides   *outsides
-	// sights has the observed state of the management cluster.
-	sights   *sights
-	recorder events.EventRecorder
-	clock    clock.PassiveClock
+	// observations has the observed state of the management cluster.
+	observations *observations
+	recorder     events.EventRecorder
+	clock        clock.PassiveClock
 	// image is the image of agents whose Klusterlet names none.
 	image string
 	// works ends the works of an agent that is being deleted.
@@ -55,35 +55,35 @@ type Reconciler struct {
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	// Before the read: events from now on may not be part of what is read.
-	r.sights.begin(request.Name)
-	defer r.sights.end(request.Name)
+	r.observations.begin(request.Name)
+	defer r.observations.end(request.Name)
 	k := &operatorv1.Klusterlet{}
 	if err := r.klusterlets.Get(ctx, request.NamespacedName, k); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.outsides.drop(request.Name)
-			r.sights.drop(request.Name)
+			r.observations.drop(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	k = k.DeepCopy()
-	do := r.keep
+	do := r.sync
 	if k.DeletionTimestamp != nil {
-		do = r.leave
+		do = r.finalize
 	}
 	result, err := do(ctx, k)
-	r.sights.saw(k.Name, klusterletID(k.Name), k) // as it was written last
-	if errors.Is(err, errOutdated) {
+	r.observations.saw(k.Name, klusterletID(k.Name), k) // as it was written last
+	if errors.Is(err, errConflict) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	return result, err
 }
 
-// errOutdated reports that the Klusterlet changed after it was read.
-var errOutdated = errors.New("the Klusterlet was changed concurrently")
+// errConflict reports that the Klusterlet changed after it was read.
+var errConflict = errors.New("the Klusterlet was changed concurrently")
 
-func outdated(err error) error {
-	if kit.IsOutdated(err) {
-		return errOutdated
+func conflictOf(err error) error {
+	if kit.IsStale(err) {
+		return errConflict
 	}
 	return err
 }
@@ -98,13 +98,13 @@ func (r *Reconciler) want(k *operatorv1.Klusterlet, objects []*unstructured.Unst
 		}
 		ids = append(ids, remote.ID{GroupKind: secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: k.AgentNamespace(), Name: name}})
 	}
-	r.sights.want(k.Name, markOf(k.Name, k.UID, r.management).key, append(ids, idsOf(objects)...))
-	r.sights.saw(k.Name, klusterletID(k.Name), k)
+	r.observations.want(k.Name, markOf(k.Name, k.UID, r.management).key, append(ids, idsOf(objects)...))
+	r.observations.saw(k.Name, klusterletID(k.Name), k)
 }
 
 // noting returns a client of the management cluster for objects on which decisions are based.
 func (r *Reconciler) noting(k *operatorv1.Klusterlet) client.Client {
-	return noting{r.client, func(id remote.ID, o metav1.Object) { r.sights.saw(k.Name, id, o) }}
+	return noting{r.client, func(id remote.ID, o metav1.Object) { r.observations.saw(k.Name, id, o) }}
 }
 
 // here returns the cluster that runs the pods.
@@ -116,12 +116,12 @@ func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
 func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 	c := r.here(k)
 	c.pods = ""
-	c.client, c.explain = o.client, func(err error) error { return kit.Retold(err, o.Explain(err)) }
+	c.client, c.explain = o.client, func(err error) error { return kit.WithMessage(err, o.Explain(err)) }
 	return c
 }
 
-// keep reconciles the agent of a Klusterlet.
-func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
+// sync reconciles the agent of a Klusterlet.
+func (r *Reconciler) sync(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
 	s := newReport(k)
 	var others *taken
 	p, err := planOf(k, r.image)
@@ -142,7 +142,7 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	if err := r.remember(ctx, k, p.inventory()); err != nil {
 		return reconcile.Result{}, err
 	}
-	next, failed := r.bring(ctx, k, p, s)
+	next, failed := r.apply(ctx, k, p, s)
 	if errors.As(failed, &others) {
 		return r.refuse(ctx, k, s, others)
 	}
@@ -152,8 +152,8 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	return reconcile.Result{RequeueAfter: next}, failed
 }
 
-// bring applies the plan. It returns the time until the next reconcile, and an error if it must be retried soon.
-func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
+// apply applies the plan. It returns the time until the next reconcile, and an error if it must be retried soon.
+func (r *Reconciler) apply(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
 	here := r.here(k)
 	// At once: the user has to create secrets in it.
 	if err := here.share(ctx, p.namespace); err != nil {
@@ -176,7 +176,7 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		}
 		s.ready(problem)
 		if problem != nil {
-			return 0, r.look(ctx, p, s)
+			return 0, r.observePods(ctx, p, s)
 		}
 		via, err = r.outsides.get(k, r.management, source)
 		if err != nil {
@@ -186,57 +186,57 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		same, err := r.isHere(ctx, via)
 		if err != nil {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, fmt.Errorf("the managed cluster: %w", err))
-			return 0, errors.Join(err, r.look(ctx, p, s))
+			return 0, errors.Join(err, r.observePods(ctx, p, s))
 		}
 		if same {
 			own, err := planOnOneCluster(k, r.image)
 			if err != nil {
 				s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
-				return 0, r.look(ctx, p, s)
+				return 0, r.observePods(ctx, p, s)
 			}
 			p = own
 		}
 		if err := r.finalizer(ctx, k, operatorv1.KlusterletHostedFinalizer, true); err != nil {
 			return 0, err
 		}
-		if err := r.bringThere(ctx, k, p, via); err != nil {
+		if err := r.applyRemote(ctx, k, p, via); err != nil {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, fmt.Errorf("the managed cluster: %w", err))
-			return 0, errors.Join(err, r.look(ctx, p, s))
+			return 0, errors.Join(err, r.observePods(ctx, p, s))
 		}
 		if err := here.apply(ctx, p.management); err != nil {
 			s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
-			return 0, errors.Join(err, r.look(ctx, p, s))
+			return 0, errors.Join(err, r.observePods(ctx, p, s))
 		}
 		usable := false
 		next, usable, failed = r.mint(ctx, k, p, source, via)
 		if !usable {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
-			return next, r.look(ctx, p, s)
+			return next, r.observePods(ctx, p, s)
 		}
 	} else if err := here.apply(ctx, p.management); err != nil {
 		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
-		return 0, errors.Join(err, r.look(ctx, p, s))
+		return 0, errors.Join(err, r.observePods(ctx, p, s))
 	}
 	if err := here.apply(ctx, p.pods); err != nil {
 		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
-		return next, errors.Join(err, r.look(ctx, p, s))
+		return next, errors.Join(err, r.observePods(ctx, p, s))
 	}
 	if err := r.prune(ctx, k, p, via, s); err != nil {
 		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
-		return next, errors.Join(err, r.look(ctx, p, s))
+		return next, errors.Join(err, r.observePods(ctx, p, s))
 	}
 	if via != nil {
 		if until := via.settled.Load().until; !until.IsZero() {
 			next = sooner(next, until.Sub(r.clock.Now()))
 		}
 	} else if here.hidden {
-		next = sooner(next, lookAnyway)
+		next = sooner(next, unwatchedInterval)
 	}
 	s.applied(operatorv1.ReasonKlusterletApplied, nil)
 	if failed != nil {
 		s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
 	}
-	return next, r.look(ctx, p, s)
+	return next, r.observePods(ctx, p, s)
 }
 
 // isHere reports whether a source leads to the cluster that runs the pods.
@@ -246,21 +246,21 @@ func (r *Reconciler) isHere(ctx context.Context, via *outside) (bool, error) {
 	return via.isCluster(ctx, r.management)
 }
 
-// bringThere applies the objects for a managed cluster elsewhere. If nothing changed, no request is sent to that cluster.
-func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
+// applyRemote applies the objects for a managed cluster elsewhere. If nothing changed, no request is sent to that cluster.
+func (r *Reconciler) applyRemote(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
 	what := hashOf(p.managed)
 	if via.isSettled(k.Name, what, r.clock.Now()) {
 		return nil
 	}
 	via.watches.wait(ctx)
 	via.settled.Store(nil)
-	via.sights.begin(k.Name)
-	defer via.sights.end(k.Name)
-	via.sights.want(k.Name, markOf(k.Name, k.UID, r.management).key, idsOf(p.managed))
+	via.observations.begin(k.Name)
+	defer via.observations.end(k.Name)
+	via.observations.want(k.Name, markOf(k.Name, k.UID, r.management).key, idsOf(p.managed))
 	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
 	defer cancel()
 	there := r.there(k, via)
-	there.client = noting{there.client, func(id remote.ID, o metav1.Object) { via.sights.saw(k.Name, id, o) }}
+	there.client = noting{there.client, func(id remote.ID, o metav1.Object) { via.observations.saw(k.Name, id, o) }}
 	if err := there.apply(ctx, p.managed); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p
 	}
 	now := &settled{what: what, accounts: accounts}
 	if there.hidden {
-		now.until = r.clock.Now().Add(lookAnyway)
+		now.until = r.clock.Now().Add(unwatchedInterval)
 	}
 	via.settled.Store(now)
 	return nil
@@ -302,7 +302,7 @@ func (r *Reconciler) mint(
 	owner, usable := ownerOf(k, r.management), true
 	accounts := via.settled.Load().accounts
 	for _, part := range p.Parts() {
-		state, failed := r.keeper.Ensure(ctx, kubeconfig.Wanted{
+		state, failed := r.minter.Ensure(ctx, kubeconfig.Wanted{
 			Secret: types.NamespacedName{Namespace: p.AgentNamespace, Name: part.Secret},
 			Labels: owner.Labels, Annotations: owner.Origin,
 			Account: kubeconfig.Account{Namespace: p.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},
@@ -338,7 +338,7 @@ func (r *Reconciler) finalizer(ctx context.Context, k *operatorv1.Klusterlet, na
 			controllerutil.RemoveFinalizer(k, name)
 		}
 	})
-	return outdated(err)
+	return conflictOf(err)
 }
 
 // remember adds objects to the inventory in the status.
@@ -350,7 +350,7 @@ func (r *Reconciler) remember(ctx context.Context, k *operatorv1.Klusterlet, wan
 			}
 		}
 	})
-	return outdated(err)
+	return conflictOf(err)
 }
 
 // write writes the report to the status.
@@ -360,5 +360,5 @@ func (r *Reconciler) write(ctx context.Context, k *operatorv1.Klusterlet, s *rep
 	if changed && err == nil {
 		conditionevents.RecordAll(r.recorder, k, before.Status.Conditions, k.Status.Conditions, "Reconcile")
 	}
-	return outdated(err)
+	return conflictOf(err)
 }

@@ -42,38 +42,38 @@ func stateOf(id remote.ID, o metav1.Object, mark string) state {
 	return sha256.Sum256(facts)
 }
 
-// sights records what the last reconcile observed of all objects on a cluster that Klusterlets own or share, so that events of other objects
+// observations records what the last reconcile observed of all objects on a cluster that Klusterlets own or share, so that events of other objects
 // reconcile no Klusterlet. Its size depends on the desired objects, and not on the objects or events of a cluster.
-type sights struct {
+type observations struct {
 	// wake enqueues a Klusterlet: a burst of atOnce times, and then once per each.
 	wake   func(name string)
 	atOnce int
 	each   time.Duration
 
 	lock    sync.Mutex
-	all     map[string]*sight
-	wanting map[remote.ID]map[string]*sight
+	all     map[string]*observation
+	wanting map[remote.ID]map[string]*observation
 }
 
-// sight has the observations of one Klusterlet.
-type sight struct {
+// observation has the observations of one Klusterlet.
+type observation struct {
 	mark    string
 	objects map[remote.ID]*found
 	// pace limits how often it is woken: constant changes for one Klusterlet must not delay others.
 	pace *rate.Limiter
 	// lost means that events may have been missed, looking that a reconcile is running, and waits that an announcement is scheduled.
-	lost, looking, waits bool
+	lost, running, waits bool
 }
 
 // found has the states of an object that the last reconcile observed, and that an event reported since the reconcile began.
-type found struct{ seen, told state }
+type found struct{ seen, reported state }
 
-func (s *sight) hasNews() bool {
+func (s *observation) hasNews() bool {
 	if s.lost {
 		return true
 	}
 	for _, f := range s.objects {
-		if f.told != (state{}) && f.told != f.seen {
+		if f.reported != (state{}) && f.reported != f.seen {
 			return true
 		}
 	}
@@ -81,25 +81,25 @@ func (s *sight) hasNews() bool {
 }
 
 // begin starts a reconcile, which covers all previous events.
-func (s *sights) begin(name string) {
+func (s *observations) begin(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.all == nil {
-		s.all, s.wanting = map[string]*sight{}, map[remote.ID]map[string]*sight{}
+		s.all, s.wanting = map[string]*observation{}, map[remote.ID]map[string]*observation{}
 	}
 	own := s.all[name]
 	if own == nil {
-		own = &sight{objects: map[remote.ID]*found{}, pace: rate.NewLimiter(rate.Every(s.each), s.atOnce)}
+		own = &observation{objects: map[remote.ID]*found{}, pace: rate.NewLimiter(rate.Every(s.each), s.atOnce)}
 		s.all[name] = own
 	}
-	own.lost, own.looking = false, true
+	own.lost, own.running = false, true
 	for _, f := range own.objects {
-		f.told = state{}
+		f.reported = state{}
 	}
 }
 
 // want sets the objects that are observed, and the mark of the shared ones. It must be called before they are read.
-func (s *sights) want(name, mark string, ids []remote.ID) {
+func (s *observations) want(name, mark string, ids []remote.ID) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	own := s.all[name]
@@ -118,14 +118,14 @@ func (s *sights) want(name, mark string, ids []remote.ID) {
 			own.objects[id] = f
 		}
 		if s.wanting[id] == nil {
-			s.wanting[id] = map[string]*sight{}
+			s.wanting[id] = map[string]*observation{}
 		}
 		s.wanting[id][name] = own
 	}
 	s.unwant(name, before)
 }
 
-func (s *sights) unwant(name string, objects map[remote.ID]*found) {
+func (s *observations) unwant(name string, objects map[remote.ID]*found) {
 	for id := range objects {
 		delete(s.wanting[id], name)
 		if len(s.wanting[id]) == 0 {
@@ -135,17 +135,17 @@ func (s *sights) unwant(name string, objects map[remote.ID]*found) {
 }
 
 // end ends a reconcile. If news arrived since its start, the Klusterlet is enqueued again.
-func (s *sights) end(name string) {
+func (s *observations) end(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if own := s.all[name]; own != nil {
-		own.looking = false
+		own.running = false
 		s.announce(name, own)
 	}
 }
 
 // drop forgets a Klusterlet.
-func (s *sights) drop(name string) {
+func (s *observations) drop(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if own := s.all[name]; own != nil {
@@ -156,7 +156,7 @@ func (s *sights) drop(name string) {
 }
 
 // saw records an object that was read or written for a Klusterlet; o is nil if it does not exist.
-func (s *sights) saw(name string, id remote.ID, o metav1.Object) {
+func (s *observations) saw(name string, id remote.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if own := s.all[name]; own != nil && own.objects[id] != nil {
@@ -165,7 +165,7 @@ func (s *sights) saw(name string, id remote.ID, o metav1.Object) {
 }
 
 // sawForAll records an object for all Klusterlets that observe it.
-func (s *sights) sawForAll(id remote.ID, o metav1.Object) {
+func (s *observations) sawForAll(id remote.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for _, own := range s.wanting[id] {
@@ -173,19 +173,19 @@ func (s *sights) sawForAll(id remote.ID, o metav1.Object) {
 	}
 }
 
-// tell records an event; o is nil if the object is gone. It reports whether a Klusterlet observes that object.
-func (s *sights) tell(id remote.ID, o metav1.Object) bool {
+// observe records an event; o is nil if the object is gone. It reports whether a Klusterlet observes that object.
+func (s *observations) observe(id remote.ID, o metav1.Object) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for name, own := range s.wanting[id] {
-		own.objects[id].told = stateOf(id, o, own.mark)
+		own.objects[id].reported = stateOf(id, o, own.mark)
 		s.announce(name, own)
 	}
 	return len(s.wanting[id]) > 0
 }
 
-// lose records that events may have been missed.
-func (s *sights) lose() {
+// markLost records that events may have been missed.
+func (s *observations) markLost() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for name, own := range s.all {
@@ -195,7 +195,7 @@ func (s *sights) lose() {
 }
 
 // hasNews reports whether anything has changed since the last reconcile began, besides what that reconcile observed itself.
-func (s *sights) hasNews(name string) bool {
+func (s *observations) hasNews(name string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	own := s.all[name]
@@ -203,17 +203,17 @@ func (s *sights) hasNews(name string) bool {
 }
 
 // announce wakes a Klusterlet that has news, if they still are news a moment later.
-func (s *sights) announce(name string, own *sight) {
-	if own.looking || own.waits || !own.hasNews() {
+func (s *observations) announce(name string, own *observation) {
+	if own.running || own.waits || !own.hasNews() {
 		return
 	}
 	own.waits = true
 	time.AfterFunc(moment, func() { s.later(name, own, false) })
 }
 
-func (s *sights) later(name string, own *sight, paced bool) {
+func (s *observations) later(name string, own *observation, paced bool) {
 	s.lock.Lock()
-	news := own.hasNews() && !own.looking
+	news := own.hasNews() && !own.running
 	if news && !paced {
 		time.AfterFunc(own.pace.Reserve().Delay(), func() { s.later(name, own, true) })
 		s.lock.Unlock()

@@ -26,14 +26,14 @@ var (
 
 // seeing has the sights of Klusterlets a and b, which share a definition and have one account each.
 type seeing struct {
-	*sights
+	*observations
 	told  sync.Mutex
 	woken []string
 }
 
 func newSeeing() *seeing {
 	s := &seeing{}
-	s.sights = &sights{atOnce: changesAtOnce, each: changeEach, wake: func(name string) {
+	s.observations = &observations{atOnce: changesAtOnce, each: changeEach, wake: func(name string) {
 		s.told.Lock()
 		defer s.told.Unlock()
 		s.woken = append(s.woken, name)
@@ -108,7 +108,7 @@ func TestSights_WhatWakes(t *testing.T) {
 				}
 				o := object()
 				test.change(o)
-				s.tell(test.id, o)
+				s.observe(test.id, o)
 				if got := fmt.Sprint(s.wakes()); got != test.want {
 					t.Errorf("%s are woken, want %s", got, test.want)
 				}
@@ -120,7 +120,7 @@ func TestSights_WhatWakes(t *testing.T) {
 func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSeeing()
-		s.tell(accountOf("a"), nil)
+		s.observe(accountOf("a"), nil)
 		if got := fmt.Sprint(s.wakes()); got != "[a]" || !s.hasNews("a") || s.hasNews("b") {
 			t.Errorf("%s are woken for an object that is gone", got)
 		}
@@ -128,13 +128,13 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 		if s.hasNews("a") {
 			t.Error("what was told before a look is news after it")
 		}
-		s.lose()
+		s.markLost()
 		if got := fmt.Sprint(s.wakes()); got != "[a b]" {
 			t.Errorf("%s are woken after a watch that has missed something", got)
 		}
 		s.look("a", object())
 		s.drop("b")
-		s.tell(accountOf("b"), nil)
+		s.observe(accountOf("b"), nil)
 		if s.hasNews("a") || len(s.all) != 1 || len(s.wanting) != 2 {
 			t.Errorf("of a Klusterlet that is gone is left: %v, %v", s.all, s.wanting)
 		}
@@ -153,7 +153,7 @@ func TestSights_DuringALook(t *testing.T) {
 		s := newSeeing()
 		for written, news := range map[string]bool{"7": false, "6": true} {
 			s.begin("a")
-			s.tell(accountOf("a"), version("7"))
+			s.observe(accountOf("a"), version("7"))
 			time.Sleep(time.Second)
 			s.saw("a", accountOf("a"), version(written))
 			s.end("a")
@@ -166,14 +166,14 @@ func TestSights_DuringALook(t *testing.T) {
 		}
 		// The response is read a little later than the event.
 		s.look("a", version("8"))
-		s.tell(accountOf("a"), version("9"))
+		s.observe(accountOf("a"), version("9"))
 		s.saw("a", accountOf("a"), version("9"))
 		if got := s.wakes(); len(got) > 0 {
 			t.Errorf("%s are woken by what they have written", got)
 		}
 		s.begin("c")
 		s.want("c", "mark.c", []remote.ID{accountOf("c")})
-		s.tell(accountOf("c"), version("1"))
+		s.observe(accountOf("c"), version("1"))
 		s.end("c")
 		if fmt.Sprint(s.wakes()) != "[c]" {
 			t.Error("what was told and never seen is lost")
@@ -184,7 +184,7 @@ func TestSights_DuringALook(t *testing.T) {
 // TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster may send any events at any rate, and objects of one Klusterlet on the own cluster may
 // change all the time. Other Klusterlets are reconciled as soon as before.
 func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
-	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").sights
+	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").observations
 	for name, test := range map[string]struct {
 		atOnce      int
 		each        time.Duration
@@ -196,7 +196,7 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSeeing()
-				s.sights = &sights{atOnce: test.atOnce, each: test.each, wake: s.wake}
+				s.observations = &observations{atOnce: test.atOnce, each: test.each, wake: s.wake}
 				for _, name := range []string{"a", "b"} {
 					s.look(name, object())
 				}
@@ -205,13 +205,13 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 					o.ResourceVersion = fmt.Sprint(i)
 					other := accountID
 					other.Name = fmt.Sprint(i)
-					s.tell(other, o)
-					s.tell(accountOf("a"), o)
+					s.observe(other, o)
+					s.observe(accountOf("a"), o)
 					if i%20 == 0 {
 						time.Sleep(100 * time.Millisecond)
 					}
 					if i == 10_000 {
-						s.tell(accountOf("b"), o)
+						s.observe(accountOf("b"), o)
 						time.Sleep(time.Second)
 						if !slices.Contains(s.allWakes(), "b") {
 							t.Error("the events of one Klusterlet keep another one waiting")

@@ -116,8 +116,8 @@ func (s *report) unavailable(reason, message string) {
 	s.set(operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse, reason, message)
 }
 
-// look reads the pods.
-func (r *Reconciler) look(ctx context.Context, p *plan, s *report) error {
+// observePods reads the pods.
+func (r *Reconciler) observePods(ctx context.Context, p *plan, s *report) error {
 	var lacking []string
 	for i, part := range p.Parts() {
 		kinds := []string{operatorv1.ConditionRegistrationDesiredDegraded, operatorv1.ConditionWorkDesiredDegraded}

@@ -21,11 +21,11 @@ import (
 const (
 	// headStart is the maximum time to wait for watches before the first reconcile.
 	headStart = 5 * time.Second
-	// anew is the time after which watches restart, with a reconcile, and twice that the maximum: changes that a server did not report, or no longer
+	// resyncInterval is the time after which watches restart, with a reconcile, and twice that the maximum: changes that a server did not report, or no longer
 	// reports, such as after a restore from a backup, are found then.
-	anew = 4 * time.Hour
-	// lookAnyway is the interval of reconciles where no watch reports changes, such as while a watch does not start.
-	lookAnyway = 10 * time.Minute
+	resyncInterval = 4 * time.Hour
+	// unwatchedInterval is the interval of reconciles where no watch reports changes, such as while a watch does not start.
+	unwatchedInterval = 10 * time.Minute
 )
 
 // watched is a set of objects of one kind on a cluster.
@@ -39,7 +39,7 @@ type listening <-chan struct{}
 
 // audience is the receiver of the events of one cluster's watches.
 type audience struct {
-	*sights
+	*observations
 	// every is the interval between restarts of the watches: all at one time, so that one reconcile follows, and at a different time for each
 	// cluster.
 	every time.Duration
@@ -48,8 +48,8 @@ type audience struct {
 }
 
 // listen starts all watches.
-func listen(ctx context.Context, c metadata.Interface, s *sights, all []watched) listening {
-	a := &audience{s, anew + time.Duration(rand.Int64N(int64(anew))), rate.NewLimiter(rate.Every(lookAnyway), 1)}
+func listen(ctx context.Context, c metadata.Interface, s *observations, all []watched) listening {
+	a := &audience{s, resyncInterval + time.Duration(rand.Int64N(int64(resyncInterval))), rate.NewLimiter(rate.Every(unwatchedInterval), 1)}
 	var first sync.WaitGroup
 	for _, w := range all {
 		first.Add(1)
@@ -80,15 +80,15 @@ func (w watched) follow(ctx context.Context, objects watch.Resource, a *audience
 		Event: func(o *metav1.PartialObjectMetadata, deleted bool) {
 			id := remote.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
 			if deleted { // or it no longer has the label
-				a.tell(id, nil)
+				a.observe(id, nil)
 			} else {
-				a.tell(id, o)
+				a.observe(id, o)
 			}
 		},
-		Started: func() { a.lose(); once() },
+		Started: func() { a.markLost(); once() },
 		Failed: func(_ error, delay time.Duration) {
 			if delay >= watch.MaxDelay && a.missing.Allow() {
-				a.lose()
+				a.markLost()
 			}
 			once()
 		},

@@ -55,7 +55,7 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		s := &sights{atOnce: changesAtOnce, each: changeEach}
+		s := &observations{atOnce: changesAtOnce, each: changeEach}
 		s.wake = func(name string) {
 			n[min(int(time.Since(began).Hours()), hours-1)]++
 			s.begin(name)
@@ -151,8 +151,8 @@ func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {
 			}
 			// No reconcile is needed until it is time.
 			result, err := r.Reconcile(t.Context(), requestOf(k.Name))
-			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > lookAnyway {
-				t.Errorf("it is looked at again after %s: %v, want at most %s", result.RequeueAfter, err, lookAnyway)
+			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > unwatchedInterval {
+				t.Errorf("it is looked at again after %s: %v, want at most %s", result.RequeueAfter, err, unwatchedInterval)
 			}
 			hidden = false
 			w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))

@@ -107,8 +107,8 @@ type Wanted struct {
 	Cluster Minter
 }
 
-// State is the state after Ensure, also if Ensure failed.
-type State struct {
+// Result is the state after Ensure, also if Ensure failed.
+type Result struct {
 	// Next is when to call Ensure again, if nothing changes before. It is never zero, and never in the past.
 	Next time.Time
 	// Usable reports that the Secret has the desired content, with a token that has not expired. A token that could not be renewed in time is usable
@@ -121,7 +121,7 @@ type State struct {
 }
 
 // again returns the state after a failure. If the token expires before the retry, the retry is at that time.
-func (s State) again(next time.Time) State {
+func (s Result) again(next time.Time) Result {
 	s.Next = next
 	if s.Usable && s.Expiration.Before(next) {
 		s.Next = s.Expiration
@@ -152,10 +152,10 @@ type Keeper struct {
 // A *Failed reports that no token can be minted; a call before State.Next fails in the same way without a request to the cluster, unless the source
 // has changed. Other errors come from the management cluster. With either, return no error to a work queue whose delays start at milliseconds, but
 // requeue at State.Next.
-func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (State, error) {
+func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (Result, error) {
 	target, err := newTarget(&wanted)
 	if err != nil {
-		return State{Next: k.now().Add(lastRetry)}, err
+		return Result{Next: k.now().Add(lastRetry)}, err
 	}
 	have, err := k.read(ctx, k.Client, target)
 	if err == nil && k.Live != nil && !have.complete(k.now()) {

@@ -26,8 +26,8 @@ import (
 const (
 	// clocksDiffer is the assumed maximum clock skew between two machines.
 	clocksDiffer = 5 * time.Minute
-	// lookAgain is the maximum time until Ensure is called again: timers stop while a machine is suspended, and do not follow a clock that is set.
-	lookAgain = time.Hour
+	// maxEnsureInterval is the maximum time until Ensure is called again: timers stop while a machine is suspended, and do not follow a clock that is set.
+	maxEnsureInterval = time.Hour
 	// tooFar is the maximum time by which an expiration may be later than requested.
 	tooFar = 24 * time.Hour
 )
@@ -58,10 +58,10 @@ func newTarget(wanted *Wanted) (*target, error) {
 // maxUID is the maximum length of a UID. Those of Kubernetes have 36 characters.
 const maxUID = 64
 
-var looksLikeUID = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+var uidPattern = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 // IsUID reports whether a UID that a cluster returned has a valid form, so that it may be stored and shown.
-func IsUID(uid types.UID) bool { return len(uid) <= maxUID && looksLikeUID.MatchString(string(uid)) }
+func IsUID(uid types.UID) bool { return len(uid) <= maxUID && uidPattern.MatchString(string(uid)) }
 
 // minted is a token with its times, by our clock and truncated to seconds.
 type minted struct {
@@ -165,14 +165,14 @@ func (h *have) renewal() time.Time {
 	return h.minted.at.Add(time.Duration(part * float64(granted)))
 }
 
-func (h *have) state(now time.Time) State {
-	state := State{Next: now}
+func (h *have) state(now time.Time) Result {
+	state := Result{Next: now}
 	if h.good && now.Before(h.minted.expiration) {
 		state.Usable, state.Expiration = true, h.minted.expiration
 		if renewal := h.renewal(); renewal.After(now) {
 			state.Next = renewal
 		}
-		if again := now.Add(lookAgain); state.Next.After(again) {
+		if again := now.Add(maxEnsureInterval); state.Next.After(again) {
 			state.Next = again
 		}
 	}

@@ -98,7 +98,7 @@ func (w *world) Token(_ context.Context, account Account, lifetime time.Duration
 	return request, nil
 }
 
-func (w *world) ensure() (State, error) {
+func (w *world) ensure() (Result, error) {
 	w.t.Helper()
 	state, err := w.keeper.Ensure(w.t.Context(), w.wanted)
 	if state.Next.Before(w.clock.Now()) {
@@ -111,7 +111,7 @@ func (w *world) ensure() (State, error) {
 }
 
 // mustEnsure calls ensure, and fails on an error or an unusable state.
-func (w *world) mustEnsure() State {
+func (w *world) mustEnsure() Result {
 	w.t.Helper()
 	state, err := w.ensure()
 	if err != nil || !state.Usable || !state.Expiration.After(w.clock.Now()) {

@@ -18,9 +18,9 @@ const (
 	// events takes time. Backpressure on the connection makes the server send less or end the watch.
 	watchBurst = 8 << 20
 	watchRate  = 512 << 10
-	// leastEvent is the minimum size that an event is charged with: 2,048 events may arrive at once, and 128 per second after that, however small
+	// minEvent is the minimum size that an event is charged with: 2,048 events may arrive at once, and 128 per second after that, however small
 	// they are.
-	leastEvent = 4 << 10
+	minEvent = 4 << 10
 )
 
 // watchLimiter returns the rate limiter of a cluster.
@@ -142,7 +142,7 @@ func (b *body) count(p []byte) bool {
 				if b.over() {
 					return false
 				}
-				b.small += max(0, leastEvent-b.bytes)
+				b.small += max(0, minEvent-b.bytes)
 				b.bytes, b.entries = 0, 0
 			}
 		}

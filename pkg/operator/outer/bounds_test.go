@@ -33,7 +33,7 @@ func TestAttack_SmallEventsAreFew(t *testing.T) {
 			})
 		}
 		all.Wait()
-		const atOnce, eachSecond = watchBurst / leastEvent, watchRate / leastEvent
+		const atOnce, eachSecond = watchBurst / minEvent, watchRate / minEvent
 		want := (many - atOnce) / eachSecond * time.Second
 		// The last events of a watch are read before it is throttled for them.
 		if took := time.Since(begin); took < want*95/100 || took > want+2*time.Second {

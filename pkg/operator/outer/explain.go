@@ -85,14 +85,14 @@ func clean(text string) string {
 	return text[:end] + more
 }
 
-// looksEnded matches errors that clients return for a closed connection.
-var looksEnded = regexp.MustCompile(`(?i)GOAWAY|closed network connection|connection reset by peer|can't write HTTP request on broken connection`)
+// closedConnection matches errors that clients return for a closed connection.
+var closedConnection = regexp.MustCompile(`(?i)GOAWAY|closed network connection|connection reset by peer|can't write HTTP request on broken connection`)
 
 // noConnection returns an error of the transport. The server may have written a part of it, such as the names in its certificate.
 func (g *guard) noConnection(err error) error {
 	message := err.Error()
 	// Otherwise clients retry ten times: net/http has already done so for idle connections.
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || looksEnded.MatchString(message) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || closedConnection.MatchString(message) {
 		message = "it has ended the connection"
 	}
 	return &Error{Reason: ReasonUnreachable, message: clean(g.redact("the cluster cannot be reached: " + message))}

@@ -134,7 +134,7 @@ func TestKeeper_WithARealCluster(t *testing.T) {
 		Secret:  types.NamespacedName{Namespace: "default", Name: "external-managed-kubeconfig-work"},
 		Account: first, Source: source, Cluster: cluster,
 	}
-	ensure := func(minted bool) kubeconfig.State {
+	ensure := func(minted bool) kubeconfig.Result {
 		t.Helper()
 		state, err := keeper.Ensure(t.Context(), wanted)
 		if err != nil || !state.Usable || state.Minted != minted {

@@ -70,9 +70,9 @@ type Kind[T Object] struct {
 	// Refuse returns errors of the request, and not only of the object: the response is a 400 instead of the 422 of Validate, before which it is
 	// called. The old object of a new one is empty. It is not called for writes of a part.
 	Refuse func(updated, old T) field.ErrorList
-	// MostWeight is the maximum number of bytes in the entries of an object that is validated, if it differs from the default. The limit of stored
+	// MaxWeight is the maximum number of bytes in the entries of an object that is validated, if it differs from the default. The limit of stored
 	// objects is in pkg/admission/objectsize.
-	MostWeight int
+	MaxWeight int
 	// Warnings returns warnings about an object that is new or has a changed spec.
 	Warnings func(object T) []string
 
@@ -147,12 +147,12 @@ func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptions
 		return nil, err
 	}
 	resource := &Resource{
-		Storage:      &Storage{Store: store, Short: k.ShortNames, In: k.Categories, checks: checks{weight: k.MostWeight, refuse: k.refusal()}},
+		Storage:      &Storage{Store: store, Short: k.ShortNames, In: k.Categories, checks: checks{weight: k.MaxWeight, refuse: k.refusal()}},
 		Subresources: map[string]*SubresourceREST{},
 	}
 	for name, part := range k.parts() {
 		resource.Subresources[name] = NewSubresource(store, partStrategy[T]{main, part})
-		resource.Subresources[name].checks = checks{weight: k.MostWeight}
+		resource.Subresources[name].checks = checks{weight: k.MaxWeight}
 	}
 	return resource, nil
 }

@@ -18,9 +18,9 @@ import (
 
 // SubresourceREST serves a subresource that takes the whole object and changes one part of it, like the approval of certificate signing requests.
 type SubresourceREST struct {
-	store  *genericregistry.Store
-	told   Told
-	checks checks
+	store   *genericregistry.Store
+	updated Updated
+	checks  checks
 }
 
 var (
@@ -61,7 +61,7 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, options *metav1.
 
 // Update implements rest.Updater. A subresource never creates its object, not even by server-side apply.
 func (r *SubresourceREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.told.update(ctx, r.store, r.checks, name, objInfo, createValidation, updateValidation, false, options)
+	return r.updated.update(ctx, r.store, r.checks, name, objInfo, createValidation, updateValidation, false, options)
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
@@ -78,10 +78,10 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 // the client.
 type Storage struct {
 	*genericregistry.Store
-	Short  []string
-	In     []string
-	told   Told
-	checks checks
+	Short   []string
+	In      []string
+	updated Updated
+	checks  checks
 }
 
 var (
@@ -130,5 +130,5 @@ func (s *Storage) Create(ctx context.Context, obj runtime.Object, createValidati
 
 // Update implements rest.Updater.
 func (s *Storage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.told.update(ctx, s.Store, s.checks, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	return s.updated.update(ctx, s.Store, s.checks, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 }

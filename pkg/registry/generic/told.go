@@ -13,19 +13,19 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 )
 
-// Told is called for a written update, in the context of its request. It must not block, nor modify the objects.
-type Told func(ctx context.Context, updated, old runtime.Object)
+// Updated is called for a written update, in the context of its request. It must not block, nor modify the objects.
+type Updated func(ctx context.Context, updated, old runtime.Object)
 
 // TellUpdates calls f for all updates, including those through subresources. It must be called before the resource is served.
-func (r *Resource) TellUpdates(f Told) {
-	r.told = f
+func (r *Resource) TellUpdates(f Updated) {
+	r.updated = f
 	for _, subresource := range r.Subresources {
-		subresource.told = f
+		subresource.updated = f
 	}
 }
 
 // update updates an object of the store, and calls f. Hooks of the store are called before it writes.
-func (f Told) update(
+func (f Updated) update(
 	ctx context.Context, store *genericregistry.Store, c checks, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {

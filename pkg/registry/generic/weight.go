@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// mostWeight is far above what admission allows to be stored (pkg/admission/objectsize), which runs only after validation. Kinds may override it.
-	mostWeight = 512 << 10
-	// mostMetadata is the maximum number of labels of an object, and of annotations, owner references, finalizers and managers. The generic server
+	// maxWeight is far above what admission allows to be stored (pkg/admission/objectsize), which runs only after validation. Kinds may override it.
+	maxWeight = 512 << 10
+	// maxMetadata is the maximum number of labels of an object, and of annotations, owner references, finalizers and managers. The generic server
 	// validates all of them.
-	mostMetadata = 512
+	maxMetadata = 512
 )
 
 // checkWeight rejects what is too large to be validated. A request has room for a million entries, each with several errors. Objects that were stored
 // before the limits existed may stay as they are.
 func checkWeight(updated, old runtime.Object, most int) error {
 	if most == 0 {
-		most = mostWeight
+		most = maxWeight
 	}
 	if bounds.Heavier(updated, most) && (old == nil || !bounds.Heavier(old, most)) {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
@@ -55,7 +55,7 @@ func checkWeight(updated, old runtime.Object, most int) error {
 		{"finalizers", len(now.GetFinalizers()), len(before.GetFinalizers())},
 		{"managedFields", len(now.GetManagedFields()), len(before.GetManagedFields())},
 	} {
-		if errs := bounds.Count(field.NewPath("metadata", list.name), list.now, list.before, mostMetadata); len(errs) > 0 {
+		if errs := bounds.Count(field.NewPath("metadata", list.name), list.now, list.before, maxMetadata); len(errs) > 0 {
 			return apierrors.NewRequestEntityTooLargeError(errs[0].Error())
 		}
 	}

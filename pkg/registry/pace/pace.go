@@ -19,18 +19,18 @@ const (
 	share = 20
 	// ahead is the time whose share a namespace can use at once: a second of computing. A user who looks at a few clusters does not wait.
 	ahead = 20 * time.Second
-	// longestWait is the maximum time that a request waits for others.
-	longestWait = 5 * time.Second
-	// mostPausing is the number of recorded namespaces above which those are removed whose share is fully restored.
-	mostPausing = 1000
+	// maxWait is the maximum time that a request waits for others.
+	maxWait = 5 * time.Second
+	// maxPausing is the number of recorded namespaces above which those are removed whose share is fully restored.
+	maxPausing = 1000
 )
 
 // Pace limits namespaces and not users: a user who owns a namespace can create any number of ServiceAccounts in it, but no namespaces. At any time
 // one response is computed on a server.
 type Pace struct {
-	what string
-	now  func() time.Time
-	turn chan struct{}
+	what    string
+	now     func() time.Time
+	waiting chan struct{}
 
 	mu sync.Mutex
 	// until is the time whose share each namespace has used, if it is in the future.
@@ -41,7 +41,7 @@ type Pace struct {
 
 // New returns an independent pace. what is the plural of what is computed, as in "explanations of placements".
 func New(what string) *Pace {
-	return &Pace{what: what, now: time.Now, turn: make(chan struct{}, 1), until: map[string]time.Time{}, running: map[string]bool{}}
+	return &Pace{what: what, now: time.Now, waiting: make(chan struct{}, 1), until: map[string]time.Time{}, running: map[string]bool{}}
 }
 
 // Begin waits for the turn of a namespace, or returns a 429.
@@ -49,21 +49,21 @@ func (p *Pace) Begin(ctx context.Context, namespace string) (end func(), err err
 	if err := p.enter(namespace); err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(longestWait)
+	timeout := time.NewTimer(maxWait)
 	defer timeout.Stop()
 	select {
-	case p.turn <- struct{}{}:
+	case p.waiting <- struct{}{}:
 	case <-ctx.Done():
-		p.leave(namespace, 0)
+		p.release(namespace, 0)
 		return nil, ctx.Err()
 	case <-timeout.C:
-		p.leave(namespace, 0)
+		p.release(namespace, 0)
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("the server computes %s for others: try again later", p.what), 1)
 	}
 	began := p.now()
 	return func() {
-		<-p.turn
-		p.leave(namespace, p.now().Sub(began))
+		<-p.waiting
+		p.release(namespace, p.now().Sub(began))
 	}, nil
 }
 
@@ -79,7 +79,7 @@ func (p *Pace) enter(namespace string) error {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%s of the namespace %s can be computed again in %d s: their computing time is limited "+
 			"for each namespace", p.what, namespace, seconds), seconds)
 	}
-	if len(p.until) >= mostPausing {
+	if len(p.until) >= maxPausing {
 		for other, until := range p.until {
 			if !now.Before(until) {
 				delete(p.until, other)
@@ -90,7 +90,7 @@ func (p *Pace) enter(namespace string) error {
 	return nil
 }
 
-func (p *Pace) leave(namespace string, took time.Duration) {
+func (p *Pace) release(namespace string, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, namespace)

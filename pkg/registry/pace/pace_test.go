@@ -56,7 +56,7 @@ func TestPace_OneAtATime(t *testing.T) {
 		}
 		// A request of another namespace waits, and is rejected then.
 		began := time.Now()
-		if _, err := p.Begin(t.Context(), "b"); !apierrors.IsTooManyRequests(err) || time.Since(began) != longestWait {
+		if _, err := p.Begin(t.Context(), "b"); !apierrors.IsTooManyRequests(err) || time.Since(began) != maxWait {
 			t.Errorf("another namespace: %v after %s", err, time.Since(began))
 		}
 		gone, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestPace_LetsAFewPass(t *testing.T) {
 func TestPace_Forgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New("answers")
-		for i := range 3 * mostPausing {
+		for i := range 3 * maxPausing {
 			end, err := p.Begin(t.Context(), fmt.Sprint(i))
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestPace_Forgets(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			end()
 		}
-		if len(p.until) > mostPausing || len(p.running) > 0 {
+		if len(p.until) > maxPausing || len(p.running) > 0 {
 			t.Errorf("%d namespaces are kept, and %d run", len(p.until), len(p.running))
 		}
 	})

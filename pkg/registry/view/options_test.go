@@ -33,13 +33,13 @@ func TestSelectors_OfMoreTermsThanAreCompared(t *testing.T) {
 		refused        bool
 	}{
 		"none":                {},
-		"keys":                {labels: terms("!k%d", filtered.MostTerms)},
-		"too many keys":       {labels: terms("!k%d", filtered.MostTerms+1), refused: true},
-		"values":              {labels: "k notin (" + terms("v%d", filtered.MostTerms-1) + ")"},
-		"too many values":     {labels: "k notin (" + terms("v%d", filtered.MostTerms) + ")", refused: true},
-		"fields":              {fields: terms("spec.cluster!=c%d", filtered.MostTerms)},
-		"too many fields":     {fields: terms("spec.cluster!=c%d", filtered.MostTerms+1), refused: true},
-		"too many of both":    {labels: terms("!k%d", filtered.MostTerms), fields: "spec.cluster=c1", refused: true},
+		"keys":                {labels: terms("!k%d", filtered.MaxTerms)},
+		"too many keys":       {labels: terms("!k%d", filtered.MaxTerms+1), refused: true},
+		"values":              {labels: "k notin (" + terms("v%d", filtered.MaxTerms-1) + ")"},
+		"too many values":     {labels: "k notin (" + terms("v%d", filtered.MaxTerms) + ")", refused: true},
+		"fields":              {fields: terms("spec.cluster!=c%d", filtered.MaxTerms)},
+		"too many fields":     {fields: terms("spec.cluster!=c%d", filtered.MaxTerms+1), refused: true},
+		"too many of both":    {labels: terms("!k%d", filtered.MaxTerms), fields: "spec.cluster=c1", refused: true},
 		"what matches no one": {labels: "k in (v)"},
 	} {
 		options := &internalversion.ListOptions{}

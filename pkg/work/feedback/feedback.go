@@ -206,7 +206,7 @@ func (r *reader) raw(name string, value any) (*workv1.FieldValue, error) {
 
 // marshal returns the JSON of a value, or a text that is too long if a quick check shows that the JSON would be.
 func marshal(value any, limit int) (string, error) {
-	if room := limit; !fits(value, &room) {
+	if remaining := limit; !fits(value, &remaining) {
 		return string(make([]byte, limit+1)), nil
 	}
 	text, err := json.Marshal(value)
@@ -214,26 +214,26 @@ func marshal(value any, limit int) (string, error) {
 }
 
 // fits subtracts the minimum length of a value's JSON from room, and reports whether room is left.
-func fits(value any, room *int) bool {
-	*room--
+func fits(value any, remaining *int) bool {
+	*remaining--
 	switch v := value.(type) {
 	case string:
-		*room -= len(v)
+		*remaining -= len(v)
 	case []any:
 		for _, item := range v {
-			if *room < 0 || !fits(item, room) {
+			if *remaining < 0 || !fits(item, remaining) {
 				return false
 			}
 		}
 	case map[string]any:
 		for key, item := range v {
-			*room -= len(key)
-			if *room < 0 || !fits(item, room) {
+			*remaining -= len(key)
+			if *remaining < 0 || !fits(item, remaining) {
 				return false
 			}
 		}
 	}
-	return *room >= 0
+	return *remaining >= 0
 }
 
 func sizeOf(value *workv1.FieldValue) int {

@@ -60,8 +60,8 @@ func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 	b.each(func(m *workv1.ManifestCondition) {
 		m.Conditions = slices.DeleteFunc(m.Conditions, func(c metav1.Condition) bool { return c.Type == FeedbackSynced && c.Reason == reasonNoFeedback })
 	})
-	values := b.leaveOutFeedback()
-	kept := b.leaveOutManifests()
+	values := b.dropFeedback()
+	kept := b.dropManifests()
 	s.ResourceStatus.Manifests = kept
 	message := "messages are cut"
 	if values > 0 {
@@ -100,8 +100,8 @@ func (b *bounding) weigh(i int) {
 	b.total += b.sizes[i]
 }
 
-// leaveOutFeedback removes feedback, the largest first, and the condition about it. Values are removed or kept, but never cut.
-func (b *bounding) leaveOutFeedback() (manifests int) {
+// dropFeedback removes feedback, the largest first, and the condition about it. Values are removed or kept, but never cut.
+func (b *bounding) dropFeedback() (manifests int) {
 	var with []int
 	feedback := map[int]int{}
 	for i := range b.all {
@@ -125,9 +125,9 @@ func (b *bounding) leaveOutFeedback() (manifests int) {
 	return manifests
 }
 
-// leaveOutManifests first removes manifests that are as desired, the last of the spec first. Complete manifests are removed last, since they would be
+// dropManifests first removes manifests that are as desired, the last of the spec first. Complete manifests are removed last, since they would be
 // applied again.
-func (b *bounding) leaveOutManifests() (kept []workv1.ManifestCondition) {
+func (b *bounding) dropManifests() (kept []workv1.ManifestCondition) {
 	order := make([]int, len(b.all))
 	for i := range order {
 		order[i] = len(order) - 1 - i

@@ -48,9 +48,9 @@ type fuse struct {
 	kills  int
 }
 
-// mostKills is the maximum number of kills in a run that does not try all combinations: TestCrash_AtEachWrite of pkg/clusterprovider/kubeconfig stops
+// maxKills is the maximum number of kills in a run that does not try all combinations: TestCrash_AtEachWrite of pkg/clusterprovider/kubeconfig stops
 // the controllers of a provider after each of their writes.
-const mostKills = 3
+const maxKills = 3
 
 // arm arms the fuse: the process is killed after the next write that is not done, unless burnt is nil. It reports whether the process was not killed
 // since the fuse was last armed.
@@ -78,7 +78,7 @@ func (f *fuse) burn(r *http.Request) bool {
 		return false
 	}
 	f.done.Insert(write)
-	if !sample.Picks(f.t, write) && f.done.Len() != 3 || !sample.All() && f.kills == mostKills { // one is always tried
+	if !sample.Picks(f.t, write) && f.done.Len() != 3 || !sample.All() && f.kills == maxKills { // one is always tried
 		return false
 	}
 	f.last = write

@@ -208,7 +208,7 @@ func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
 		return harness.RESTClient(t, config)
 	}
 	b := &both{t: t, crds: quiet(plain.AdminConfig()), ours: quiet(harness.Hub(t).AdminConfig())}
-	apply := func(h *localhub.Hub, manifests string) {
+	apply := func(h *localhub.Instance, manifests string) {
 		t.Helper()
 		cmd := h.Kubectl(t.Context(), "apply", "-f", "-")
 		cmd.Stdin = strings.NewReader(manifests)
@@ -222,7 +222,7 @@ func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for _, h := range []*localhub.Hub{plain, harness.Hub(t)} {
+	for _, h := range []*localhub.Instance{plain, harness.Hub(t)} {
 		apply(h, "{apiVersion: v1, kind: Namespace, metadata: {name: compared}}")
 	}
 	t.Cleanup(func() { removeCompared(t) })
@@ -242,14 +242,14 @@ func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
 	}
 }
 
-func (b *both) compare(kind compared, apply func(*localhub.Hub, string), plain *localhub.Hub) {
+func (b *both) compare(kind compared, apply func(*localhub.Instance, string), plain *localhub.Instance) {
 	t := b.t
 	object := map[string]any{}
 	if err := yaml.Unmarshal([]byte(kind.object), &object); err != nil {
 		t.Fatal(err)
 	}
 	object["apiVersion"] = harness.OpenMCPGroup + "/v1alpha1"
-	for _, h := range []*localhub.Hub{plain, harness.Hub(t)} {
+	for _, h := range []*localhub.Instance{plain, harness.Hub(t)} {
 		apply(h, string(harness.Must(json.Marshal(object))(t)))
 	}
 	stored := &unstructured.Unstructured{Object: object}

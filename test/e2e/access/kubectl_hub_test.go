@@ -36,7 +36,7 @@ func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) boo
 func TestKubectlHub_Access(t *testing.T) {
 	hub := harness.LendHub(t)
 	a := provideTokens(t, hub, harness.LendCluster(t))
-	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": a.hub})}
+	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": a.hub})}
 	run := func(args ...string) (done chan string) {
 		done = make(chan string, 1)
 		cmd := p.Command(t, append([]string{"access", "blue", "-n", "teams", "--context", "hub"}, args...)...)

@@ -80,7 +80,7 @@ func newEve(t *testing.T) *policed {
 }
 
 // enforce applies a policy, and waits until it rejects an attack.
-func enforce(t *testing.T, h *localhub.Hub, policy string, attack func() error) {
+func enforce(t *testing.T, h *localhub.Instance, policy string, attack func() error) {
 	t.Helper()
 	harness.MustKubectlOf(t, h, "", "apply", "-k", filepath.Join(harness.Root, "artifacts", "policies", policy))
 	harness.Eventually(t, "the policy is in force", func(context.Context) (bool, error) {

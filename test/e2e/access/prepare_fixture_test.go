@@ -31,7 +31,7 @@ import (
 type preparation struct {
 	*testing.T
 	client.Client
-	hub  *localhub.Hub
+	hub  *localhub.Instance
 	kill func()
 	// said is the output of hub-controller-manager since its last start.
 	said *harness.Buffer

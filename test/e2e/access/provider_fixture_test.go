@@ -35,8 +35,8 @@ type providing struct {
 	t       *testing.T
 	dir     string
 	env     string
-	hub     *localhub.Hub
-	plain   *localhub.Hub
+	hub     *localhub.Instance
+	plain   *localhub.Instance
 	client  client.Client
 	target  kubernetes.Interface
 	cluster *v1alpha1.Cluster

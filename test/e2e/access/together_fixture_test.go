@@ -34,7 +34,7 @@ import (
 
 // accessHub is a hub with all components that grant access to clusters. Each process has only the rights of its manifests.
 type accessHub struct {
-	hub             *localhub.Hub
+	hub             *localhub.Instance
 	client          client.Client
 	schedulerConfig string
 }
@@ -53,7 +53,7 @@ func newAccessHub(t *testing.T, schedulerConfig string) *accessHub {
 }
 
 // startControllers runs hub-controller-manager until the test ends, with the rights of its manifests.
-func startControllers(t *testing.T, h *localhub.Hub, flags ...string) *harness.Daemon {
+func startControllers(t *testing.T, h *localhub.Instance, flags ...string) *harness.Daemon {
 	t.Helper()
 	return harness.StartDaemon(t, harness.Binary(t, "hub-controller-manager"), append([]string{
 		"--kubeconfig=" + filepath.Join(h.Dir(), "hub-controller-manager.kubeconfig"), "--registration-drivers=",

@@ -36,7 +36,7 @@ rules:
 
 // tokenAccess is a hub, and a cluster for which it issues tokens.
 type tokenAccess struct {
-	hub, cluster *localhub.Hub
+	hub, cluster *localhub.Instance
 	client       client.Client
 	// secrets must not appear in any log.
 	secrets []string
@@ -61,7 +61,7 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 }
 
 // provideTokens prepares the hub and the cluster.
-func provideTokens(t *testing.T, hub, cluster *localhub.Hub) *tokenAccess {
+func provideTokens(t *testing.T, hub, cluster *localhub.Instance) *tokenAccess {
 	t.Helper()
 	a := &tokenAccess{hub: hub, cluster: cluster}
 	a.client = harness.Must(client.New(a.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
@@ -111,7 +111,7 @@ subjects: [{kind: ServiceAccount, namespace: accessrequests, name: granted}]
 	return a
 }
 
-func (a *tokenAccess) kubectl(t *testing.T, h *localhub.Hub, stdin string, args ...string) string {
+func (a *tokenAccess) kubectl(t *testing.T, h *localhub.Instance, stdin string, args ...string) string {
 	t.Helper()
 	out, err := a.tryKubectl(t, h, stdin, args...)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *tokenAccess) kubectl(t *testing.T, h *localhub.Hub, stdin string, args 
 	return out
 }
 
-func (a *tokenAccess) tryKubectl(t *testing.T, h *localhub.Hub, stdin string, args ...string) (string, error) {
+func (a *tokenAccess) tryKubectl(t *testing.T, h *localhub.Instance, stdin string, args ...string) (string, error) {
 	t.Helper()
 	cmd := h.Kubectl(t.Context(), args...)
 	cmd.Stdin = strings.NewReader(stdin)

@@ -181,7 +181,7 @@ func TestAccessCrash_Withdrawn(t *testing.T) {
 }
 
 // adminWithToken returns a kubeconfig of an admin of a cluster that needs no client certificate.
-func adminWithToken(t *testing.T, plain *localhub.Hub) (kubeconfigFile string) {
+func adminWithToken(t *testing.T, plain *localhub.Instance) (kubeconfigFile string) {
 	t.Helper()
 	target, ctx := harness.Kube(t, plain.AdminConfig()), t.Context()
 	harness.Must(target.CoreV1().ServiceAccounts("kube-system").Create(ctx, &corev1.ServiceAccount{ObjectMeta: harness.Named("lender")}, metav1.CreateOptions{}))(t)

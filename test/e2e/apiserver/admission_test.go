@@ -28,7 +28,7 @@ func creates(group, resource string) *admissionregistrationv1.MatchResources {
 }
 
 // newPolicy creates a ValidatingAdmissionPolicy and binds it, with the parameters if they are given.
-func newPolicy(t *testing.T, h *localhub.Hub, name string, params *admissionregistrationv1.ParamRef, spec admissionregistrationv1.ValidatingAdmissionPolicySpec) {
+func newPolicy(t *testing.T, h *localhub.Instance, name string, params *admissionregistrationv1.ParamRef, spec admissionregistrationv1.ValidatingAdmissionPolicySpec) {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig()).AdmissionregistrationV1()
 	harness.Must(client.ValidatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -50,7 +50,7 @@ func newPolicy(t *testing.T, h *localhub.Hub, name string, params *admissionregi
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 // refuseNames creates a policy that rejects clusters whose names have a prefix, and waits until hub-apiserver observes it.
-func refuseNames(t *testing.T, h *localhub.Hub, prefix string) {
+func refuseNames(t *testing.T, h *localhub.Instance, prefix string) {
 	t.Helper()
 	newPolicy(t, h, prefix, nil, admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: creates(harness.ClusterGroup, "managedclusters"),
@@ -61,7 +61,7 @@ func refuseNames(t *testing.T, h *localhub.Hub, prefix string) {
 	awaitRefusal(t, h, prefix)
 }
 
-func awaitRefusal(t *testing.T, h *localhub.Hub, prefix string) {
+func awaitRefusal(t *testing.T, h *localhub.Instance, prefix string) {
 	t.Helper()
 	client := harness.Ours(t, h.AdminConfig())
 	harness.Eventually(t, "the policy refuses the name", func(ctx context.Context) (bool, error) {

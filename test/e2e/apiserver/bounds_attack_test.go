@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// mostBytes is the maximum size of an object in etcd. reserve is the additional size for users who may finalize the object.
-const mostBytes, reserve = 256 << 10, 64 << 10
+// maxBytes is the maximum size of an object in etcd. reserve is the additional size for users who may finalize the object.
+const maxBytes, reserve = 256 << 10, 64 << 10
 
 // wantTooLarge fails the test unless a write was rejected for its size, and the response states the limit.
 func wantTooLarge(t *testing.T, what string, err error) {
@@ -103,7 +103,7 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 		}
 		there = updated
 	}
-	if size := len(harness.Must(json.Marshal(there))(t)); size > mostBytes+1024 || size < mostBytes-1024 {
+	if size := len(harness.Must(json.Marshal(there))(t)); size > maxBytes+1024 || size < maxBytes-1024 {
 		t.Errorf("it has %d bytes", size)
 	}
 	// The hub can still write: denial takes one more byte.
@@ -162,7 +162,7 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	large := harness.ManagedCluster(name, nil)
 	large.Finalizers = []string{"example.com/a"}
 	large.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://a", CABundle: []byte(strings.Repeat("x", 48<<10))}}
-	large.Annotations = map[string]string{"example.com/a": strings.Repeat("x", mostBytes-(32<<10))}
+	large.Annotations = map[string]string{"example.com/a": strings.Repeat("x", maxBytes-(32<<10))}
 	there := harness.Must(clusters.Create(t.Context(), large, metav1.CreateOptions{}))(t)
 	tenant := harness.Ours(t, harness.Hub(t).UserConfig(harness.User(t, harness.Rule("get,update", "managedclusters", name)))).ClusterV1().ManagedClusters()
 
@@ -171,7 +171,7 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	_, err := tenant.Update(t.Context(), larger, metav1.UpdateOptions{})
 	wantTooLarge(t, "a larger one", err)
 	larger.Annotations["example.com/b"] = strings.Repeat("x", reserve)
-	larger.Annotations["example.com/a"] = larger.Annotations["example.com/a"][:mostBytes-reserve-(32<<10)]
+	larger.Annotations["example.com/a"] = larger.Annotations["example.com/a"][:maxBytes-reserve-(32<<10)]
 	for range 2 {
 		larger.Spec.ManagedClusterClientConfigs = append(larger.Spec.ManagedClusterClientConfigs, there.Spec.ManagedClusterClientConfigs[0])
 	}

@@ -54,7 +54,7 @@ func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"a"},"data":{"a":"` + strings.Repeat("x", bytes) + `"}}`)}}}
 		return w
 	}
-	made := flood(t, mostObjects+50, "--max-objects-per-namespace", func(i int) (err error) {
+	made := flood(t, maxObjects+50, "--max-objects-per-namespace", func(i int) (err error) {
 		if i%2 == 0 {
 			_, err = works(small).Create(t.Context(), work(1), metav1.CreateOptions{})
 			return err
@@ -64,20 +64,20 @@ func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
 			Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: name}}, metav1.CreateOptions{})
 		return err
 	})
-	if made != mostObjects {
-		t.Errorf("%d objects were made, want %d", made, mostObjects)
+	if made != maxObjects {
+		t.Errorf("%d objects were made, want %d", made, maxObjects)
 	}
 	made = flood(t, 25, "--max-bytes-per-namespace", func(int) error {
 		return harness.ErrorOf(works(large).Create(t.Context(), work(500_000), metav1.CreateOptions{}))
 	})
-	if made != mostBytesOfAll/501_000 {
-		t.Errorf("%d works of 500,000 bytes were made in %d bytes", made, mostBytesOfAll)
+	if made != maxBytesOfAll/501_000 {
+		t.Errorf("%d works of 500,000 bytes were made in %d bytes", made, maxBytesOfAll)
 	}
 	// A full namespace blocks no agent and no deletion, and each deletion frees space.
 	list := harness.Must(works(large).List(t.Context(), metav1.ListOptions{}))(t)
 	one := list.Items[0].Name
 	status := []byte(`{"status":{"conditions":[{"type":"Applied","status":"True","reason":"A","message":"` + strings.Repeat("x", 30000) + `","lastTransitionTime":"2030-01-01T00:00:00Z"}]}}`)
-	for range mostBytesOfAll % 500_000 / 30000 { // fills it except for the last 30,000 bytes
+	for range maxBytesOfAll % 500_000 / 30000 { // fills it except for the last 30,000 bytes
 		harness.Must(works(large).Create(t.Context(), work(29_000), metav1.CreateOptions{}))(t)
 	}
 	harness.WantForbidden(t, harness.ErrorOf(works(large).Create(t.Context(), work(31_000), metav1.CreateOptions{})), "--max-bytes-per-namespace")

@@ -33,14 +33,14 @@ func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
 			switch {
 			case err == nil:
 				made.Add(1)
-			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("the namespace has %d placements", mostPlacements)):
+			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("the namespace has %d placements", maxPlacements)):
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	group.Wait()
 	list := harness.Must(placements.List(t.Context(), metav1.ListOptions{}))(t)
-	if int(made.Load()) != mostPlacements || len(list.Items) != mostPlacements {
+	if int(made.Load()) != maxPlacements || len(list.Items) != maxPlacements {
 		t.Fatalf("%d were made, and %d are there", made.Load(), len(list.Items))
 	}
 	body := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"applied"}}`)

@@ -31,7 +31,7 @@ type door struct {
 }
 
 // listening returns the doors of a hub, and of the clusters of its provider. Ports without TLS are known by their names.
-func listening(t *testing.T, h *localhub.Hub) (doors []*door) {
+func listening(t *testing.T, h *localhub.Instance) (doors []*door) {
 	t.Helper()
 	names := map[int]string{}
 	numbers := func(file, prefix string, name func(string) string) {
@@ -74,7 +74,7 @@ func listening(t *testing.T, h *localhub.Hub) (doors []*door) {
 }
 
 // ports returns the ports of the hub's processes, with the names of their programs.
-func ports(t *testing.T, h *localhub.Hub) map[int]string {
+func ports(t *testing.T, h *localhub.Instance) map[int]string {
 	t.Helper()
 	sockets := map[string]int{} // inodes to ports
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -87,7 +87,7 @@ func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
 
 // tryDoors tries all certificates at all doors of a hub. opened lists the doors of each certificate; the certificate of the front proxy opens the
 // doors that trust the front's headers, as the user in these headers.
-func tryDoors(t *testing.T, h *localhub.Hub, opened map[string][]string) {
+func tryDoors(t *testing.T, h *localhub.Instance, opened map[string][]string) {
 	t.Helper()
 	keys := credentials(t, h.Dir())
 	keys["an agent"] = freshAgent(t, h)
@@ -153,7 +153,7 @@ func credentials(t *testing.T, dir string) map[string]*tls.Certificate {
 }
 
 // freshAgent returns the certificate of an agent that was accepted.
-func freshAgent(t *testing.T, h *localhub.Hub) *tls.Certificate {
+func freshAgent(t *testing.T, h *localhub.Instance) *tls.Certificate {
 	t.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	subject := pkix.Name{CommonName: registration.ClusterUser("newcomer", "agent"), Organization: []string{registration.ManagedClustersGroup}}

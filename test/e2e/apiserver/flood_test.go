@@ -33,7 +33,7 @@ import (
 )
 
 // agentConfig returns a client configuration of the agent of a cluster.
-func agentConfig(h *localhub.Hub, cluster string) *rest.Config {
+func agentConfig(h *localhub.Instance, cluster string) *rest.Config {
 	return h.UserConfig(registration.ClusterUser(cluster, "agent"), registration.ClusterGroup(cluster), registration.ManagedClustersGroup,
 		"system:authenticated")
 }

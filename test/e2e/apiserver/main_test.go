@@ -17,16 +17,16 @@ import (
 // agentWrites and agentBurst limit the writes of one agent, per second and as a burst: so low that a busy machine reaches the limit, too.
 const agentWrites, agentBurst = 1, 60
 
-// mostPlacements is the limit on the placements of a namespace. Only the test of the limit creates as many.
-const mostPlacements = 5
+// maxPlacements is the limit on the placements of a namespace. Only the test of the limit creates as many.
+const maxPlacements = 5
 
-// mostObjects and mostBytesOfAll are the limits on all objects of a namespace. Only the test of the limits reaches them.
-const mostObjects, mostBytesOfAll = 200, 8 << 20
+// maxObjects and mostBytesOfAll are the limits on all objects of a namespace. Only the test of the limits reaches them.
+const maxObjects, maxBytesOfAll = 200, 8 << 20
 
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%d", agentWrites),
-			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", mostPlacements),
-			fmt.Sprintf("--max-objects-per-namespace=%d", mostObjects), fmt.Sprintf("--max-bytes-per-namespace=%d", mostBytesOfAll))
+			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", maxPlacements),
+			fmt.Sprintf("--max-objects-per-namespace=%d", maxObjects), fmt.Sprintf("--max-bytes-per-namespace=%d", maxBytesOfAll))
 	}))
 }

@@ -22,7 +22,7 @@ import (
 // process is a hub-apiserver of one test with an embedded etcd. It uses the shared hub's front, which does not know it: such a test costs only the
 // start of this process.
 type process struct {
-	hub   *localhub.Hub
+	hub   *localhub.Instance
 	cmd   *exec.Cmd
 	port  int
 	out   harness.Buffer

@@ -31,10 +31,10 @@ func apart(t *testing.T, m *harness.Management, one, other *served) {
 		other.holdsNothingOf(t, m, one)
 	})
 	t.Run("accounts of pods may nothing on the management cluster", func(t *testing.T) {
-		none := withoutRights(t, m.Hub)
+		none := withoutRights(t, m.Instance)
 		for _, hub := range []*served{one, other} {
 			for _, account := range slices.Sorted(maps.Keys(hub.tokens(t, m))) {
-				config := accountOf(t, m.Hub, harness.ServerNamespace(hub.name), account)
+				config := accountOf(t, m.Instance, harness.ServerNamespace(hub.name), account)
 				for _, namespace := range []string{harness.ServerNamespace(one.name), harness.ServerNamespace(other.name), metav1.NamespaceSystem} {
 					if got, want := rulesIn(t, config, namespace), rulesIn(t, none, namespace); !slices.Equal(got, want) {
 						t.Errorf("%s of %s may %v in %s, want what each account may: %v", account, hub.name, got, namespace, want)
@@ -168,7 +168,7 @@ func livesOf(pods []corev1.Pod) (all []string) {
 func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, j *joined) {
 	t.Helper()
 	before, agent := other.lives(t, m), livesOf(j.pods())
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, m.Instance, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
 	j.bringsBy("after-the-other", j.name+"-after-the-other")
 	if now := other.lives(t, m); !slices.Equal(now, before) {
 		t.Errorf("%s was\n%s\nand is\n%s", other.name, strings.Join(before, "\n"), strings.Join(now, "\n"))
@@ -176,7 +176,7 @@ func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, 
 	if now := livesOf(j.pods()); !slices.Equal(now, agent) {
 		t.Errorf("the agent was\n%s\nand is\n%s", strings.Join(agent, "\n"), strings.Join(now, "\n"))
 	}
-	harness.MustKubectlOf(t, other.Hub, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, other.Instance, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout="+harness.Timeout.String())
 }
 
 // rulesIn returns the rules of a user in a namespace.

@@ -55,7 +55,7 @@ func TestDetached_NoCredentialCrosses(t *testing.T) {
 	all := leak.Secrets{}
 	maps.Copy(all, ofHub)
 	maps.Copy(all, ofManaged)
-	if found := all.Find(etcd(t, w.management.Dir(), "etcd", portOf(t, w.management.Hub, "etcd"))); len(found) != len(ofHub)+len(ofManaged) {
+	if found := all.Find(etcd(t, w.management.Dir(), "etcd", portOf(t, w.management.Instance, "etcd"))); len(found) != len(ofHub)+len(ofManaged) {
 		t.Errorf("of %d and %d secrets, %v are found where they are", len(ofHub), len(ofManaged), found)
 	}
 	for where, dump := range map[string][]byte{"the managed cluster": managed, "the hub": hub} {
@@ -65,7 +65,7 @@ func TestDetached_NoCredentialCrosses(t *testing.T) {
 	}
 }
 
-func portOf(t *testing.T, h *localhub.Hub, name string) int {
+func portOf(t *testing.T, h *localhub.Instance, name string) int {
 	t.Helper()
 	var ports map[string]int
 	if err := json.Unmarshal(harness.Must(os.ReadFile(filepath.Join(h.Dir(), "ports.json")))(t), &ports); err != nil {

@@ -26,7 +26,7 @@ func eventually(t *testing.T, what string, ok func() error) {
 }
 
 // says waits until kubectl prints a text on a cluster.
-func says(t *testing.T, on *localhub.Hub, what, want string, args ...string) {
+func says(t *testing.T, on *localhub.Instance, what, want string, args ...string) {
 	t.Helper()
 	eventually(t, what, func() error {
 		if got, err := kubectl(t, on, args...); err != nil || !strings.Contains(got, want) {
@@ -36,7 +36,7 @@ func says(t *testing.T, on *localhub.Hub, what, want string, args ...string) {
 	})
 }
 
-func kubectl(t *testing.T, on *localhub.Hub, args ...string) (string, error) {
+func kubectl(t *testing.T, on *localhub.Instance, args ...string) (string, error) {
 	t.Helper()
 	out, err := on.Kubectl(t.Context(), args...).CombinedOutput()
 	return string(out), err
@@ -56,7 +56,7 @@ var (
 // world is a hub, a management cluster that runs the pods, and a managed cluster that runs no pods and reaches no other cluster.
 type world struct {
 	*testing.T
-	hub        *localhub.Hub
+	hub        *localhub.Instance
 	management *harness.Management
 	managed    *netns.Cluster
 	plugin     harness.Plugin
@@ -73,11 +73,11 @@ func newWorld(t *testing.T) *world {
 	return newWorldOf(t, hub)
 }
 
-func newWorldOf(t *testing.T, hub *localhub.Hub) *world {
+func newWorldOf(t *testing.T, hub *localhub.Instance) *world {
 	t.Helper()
 	w := &world{T: t, hub: hub, management: sharedManagement(), managed: sharedManaged()}
-	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub, "mgmt": w.management.Hub})}
-	for _, server := range []*localhub.Hub{w.hub, w.managed.Hub} {
+	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": w.hub, "mgmt": w.management.Instance})}
+	for _, server := range []*localhub.Instance{w.hub, w.managed.Instance} {
 		if err := w.management.Node.Reach(addressOf(t, server)); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func newWorldOf(t *testing.T, hub *localhub.Hub) *world {
 	return w
 }
 
-func addressOf(t *testing.T, h *localhub.Hub) string {
+func addressOf(t *testing.T, h *localhub.Instance) string {
 	t.Helper()
 	return harness.Must(url.Parse(h.AdminConfig().Host))(t).Host
 }
@@ -131,10 +131,10 @@ func (w *world) newJoined(name string) *joined {
 func (w *world) join() *joined {
 	w.Helper()
 	j := w.newJoined(harness.Unique("detached"))
-	r := newReader(w.T, map[string]*localhub.Hub{"hub": w.hub, "mgmt": w.management.Hub})
-	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Hub)
+	r := newReader(w.T, map[string]*localhub.Instance{"hub": w.hub, "mgmt": w.management.Instance})
+	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Instance)
 	r.Instead(j.texts()...)
-	if _, err := kubectl(w.T, w.management.Hub, "get", "-n", "clusterhub-operator", "deployment/hub-operator"); err == nil {
+	if _, err := kubectl(w.T, w.management.Instance, "get", "-n", "clusterhub-operator", "deployment/hub-operator"); err == nil {
 		r.Instead(installed, "")
 	}
 	r.Types(shown(w.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub join", "kubectl hub accept"))
@@ -155,8 +155,8 @@ func (j *joined) isAvailable() {
 func (w *world) asksByHand(name string) *joined {
 	w.Helper()
 	j := w.newJoined(name)
-	r := newReader(w.T, map[string]*localhub.Hub{"mgmt": w.management.Hub})
-	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Hub)
+	r := newReader(w.T, map[string]*localhub.Instance{"mgmt": w.management.Instance})
+	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Instance)
 	// Other Klusterlets may be listed.
 	r.Instead(append(j.texts(), "WAITING FOR\n", "WAITING FOR\n…\n", "kubectl hub accept --clusters c1\n", "kubectl hub accept --clusters "+j.name+"\n…\n")...)
 	r.Types(shown(w.T, "TestDetached_BareClustersServeAsHubs", "kubectl config"))
@@ -176,7 +176,7 @@ func (w *world) joinByHand() *joined {
 // condition waits until the Klusterlet has a condition, "STATUS REASON MESSAGE".
 func (j *joined) condition(kind, want string) {
 	j.Helper()
-	says(j.T, j.management.Hub, "the Klusterlet is "+kind, want, "get", "klusterlet", j.name, "-o",
+	says(j.T, j.management.Instance, "the Klusterlet is "+kind, want, "get", "klusterlet", j.name, "-o",
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
 
@@ -207,7 +207,7 @@ func (j *joined) brings() {
 func (j *joined) bringsBy(name, object string) {
 	j.Helper()
 	harness.MustKubectlOf(j.T, j.hub, fmt.Sprintf(work, j.name, name, object), "apply", "-f", "-")
-	says(j.T, j.managed.Hub, "the work "+name+" lands", "hello", "get", "configmap", object, "-o", "jsonpath={.data.text}")
+	says(j.T, j.managed.Instance, "the work "+name+" lands", "hello", "get", "configmap", object, "-o", "jsonpath={.data.text}")
 	says(j.T, j.hub, "the work "+name+" is available", "True", "get", "manifestwork", name, "-n", j.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="Available")].status}`)
 }

@@ -21,7 +21,7 @@ import (
 type rights = operatortest.Rights
 
 // withoutRights returns a ServiceAccount without any grant: it has the rights of every ServiceAccount.
-func withoutRights(t *testing.T, on *localhub.Hub) *rest.Config {
+func withoutRights(t *testing.T, on *localhub.Instance) *rest.Config {
 	t.Helper()
 	accounts := harness.Kube(t, on.AdminConfig()).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
 	account := harness.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: harness.Named("without-rights")}, metav1.CreateOptions{}))(t)
@@ -30,7 +30,7 @@ func withoutRights(t *testing.T, on *localhub.Hub) *rest.Config {
 }
 
 // accountOf returns a client configuration of a ServiceAccount of a cluster.
-func accountOf(t *testing.T, on *localhub.Hub, namespace, name string) *rest.Config {
+func accountOf(t *testing.T, on *localhub.Instance, namespace, name string) *rest.Config {
 	t.Helper()
 	return operatortest.AccountOf(t, on.AdminConfig(), namespace, name)
 }

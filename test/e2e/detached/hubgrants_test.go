@@ -29,7 +29,7 @@ type hubRight struct {
 // mayWhatIsDocumented compares the rights of each server of a hub with the documentation.
 func (s *served) mayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	t.Helper()
-	none := withoutRights(t, s.Hub)
+	none := withoutRights(t, s.Instance)
 	for account, token := range s.tokens(t, m) {
 		s.accountMayWhatIsDocumented(t, account, token, none)
 	}

@@ -25,10 +25,10 @@ const provider = "cluster-provider-kubeconfig"
 func (s *served) getsProvider(m *harness.Management) {
 	s.Helper()
 	namespace := harness.ServerNamespace(s.name)
-	harness.MustKubectlOf(s.T, m.Hub, "", "patch", "clustermanager", s.name, "--type=merge", "-p",
+	harness.MustKubectlOf(s.T, m.Instance, "", "patch", "clustermanager", s.name, "--type=merge", "-p",
 		`{"spec":{"clusterhub":{"components":["manual-certificates","cluster-provider"]}}}`)
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=create", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(s.T, m.Instance, "", "wait", "--for=create", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(s.T, m.Instance, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
 }
 
 // providerMayWhatIsDocumented compares the rights of the provider with the documentation.
@@ -36,7 +36,7 @@ func (s *served) providerMayWhatIsDocumented(t *testing.T, m *harness.Management
 	t.Helper()
 	secret := harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(harness.ServerNamespace(s.name)).
 		Get(t.Context(), deploy.KubeconfigSecret(provider), metav1.GetOptions{}))(t)
-	s.accountMayWhatIsDocumented(t, provider, string(secret.Data[operatorv1.KeyToken]), withoutRights(t, s.Hub))
+	s.accountMayWhatIsDocumented(t, provider, string(secret.Data[operatorv1.KeyToken]), withoutRights(t, s.Instance))
 }
 
 const provided = `
@@ -56,14 +56,14 @@ spec:
 // givesAccess admits a cluster as docs/cluster-providers.md does. The cluster is the hub itself. A user requests access to it, is granted access, and
 // loses it.
 func (s *served) givesAccess(t *testing.T) {
-	on := func(args ...string) string { t.Helper(); return harness.MustKubectlOf(t, s.Hub, "", args...) }
+	on := func(args ...string) string { t.Helper(); return harness.MustKubectlOf(t, s.Instance, "", args...) }
 	on("create", "secret", "generic", "berlin", "-n", deploy.ProviderNamespace, "--type=clusters.clusterhub.dev/kubeconfig", "--from-file=kubeconfig="+s.AdminKubeconfig())
 	on("annotate", "secret", "berlin", "-n", deploy.ProviderNamespace, "clusters.clusterhub.dev/namespaces=teams")
 	on("label", "secret", "berlin", "-n", deploy.ProviderNamespace, "clusters.openmcp.cloud/provider=kubeconfig")
 	on("create", "namespace", "teams")
 	on("create", "rolebinding", provider, "-n", "teams", "--clusterrole=clusterhub:cluster-provider-secrets", "--serviceaccount="+deploy.ProviderNamespace+":"+provider)
 	on("wait", "--for=create", "clusterprofile/default.kubeconfig.berlin", "--timeout="+harness.Timeout.String())
-	harness.MustKubectlOf(t, s.Hub, provided, "apply", "-f", "-")
+	harness.MustKubectlOf(t, s.Instance, provided, "apply", "-f", "-")
 	on("wait", "--for=jsonpath={.status.phase}=Ready", "clusters.clusters.openmcp.cloud/berlin", "-n", "teams", "--timeout="+harness.Timeout.String())
 	on("wait", "--for=jsonpath={.status.phase}=Granted", "accessrequest/ann", "-n", "teams", "--timeout="+harness.Timeout.String())
 	encoded := on("get", "secret", "ann.kubeconfig", "-n", "teams", "-o", "jsonpath={.data.kubeconfig}")

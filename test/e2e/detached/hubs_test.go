@@ -39,14 +39,14 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		}
 	})
 	t.Run("hub-operator is installed by hand", func(t *testing.T) {
-		newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub}).Types(shown(t, "TestDetached_BareClustersServeAsHubs", "kubectl --context mgmt apply -k"))
+		newReader(t, map[string]*localhub.Instance{"mgmt": m.Instance}).Types(shown(t, "TestDetached_BareClustersServeAsHubs", "kubectl --context mgmt apply -k"))
 	})
 	t.Run("made", func(t *testing.T) { // both concurrently
 		typed := func(of *served, begins string, texts ...string) {
 			t.Run(of.name, func(t *testing.T) {
 				t.Parallel()
-				r := newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub})
-				withKubeconfig(t, r, of.name+".kubeconfig", of.Hub)
+				r := newReader(t, map[string]*localhub.Instance{"mgmt": m.Instance})
+				withKubeconfig(t, r, of.name+".kubeconfig", of.Instance)
 				r.Instead(texts...)
 				r.Types(shown(t, "TestDetached_BareClustersServeAsHubs", begins))
 			})
@@ -58,17 +58,17 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	m.AwaitHub(t, green.name, green.Hub)
-	m.AwaitHub(t, blue.name, blue.Hub)
-	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"mgmt": m.Hub})}
+	m.AwaitHub(t, green.name, green.Instance)
+	m.AwaitHub(t, blue.name, blue.Instance)
+	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"mgmt": m.Instance})}
 	if stdout, stderr, err := plugin.Run(t, "init", "--mode=detached", "--name=blue", "--management-context=mgmt", "--hub-kubeconfig="+blue.AdminKubeconfig(),
 		"--operator-image="+harness.OperatorImage); err != nil || strings.Contains(stderr, " created\n") {
 		t.Errorf("kubectl hub init, again: %v\n%s%s", err, stdout, stderr)
 	}
 
 	const set = `{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: of-blue}}`
-	harness.MustKubectlOf(t, blue.Hub, set, "apply", "-f", "-")
-	j := newWorldOf(t, blue.Hub).joinByHand()
+	harness.MustKubectlOf(t, blue.Instance, set, "apply", "-f", "-")
+	j := newWorldOf(t, blue.Instance).joinByHand()
 	j.brings()
 	j.losesNamespace()
 	blue.wants("managedclustersets", "default", "global", "of-blue")
@@ -115,11 +115,11 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		}
 	}
 	j.mayNothing()
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, m.Instance, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
 	// The admin must delete the namespace of the cluster.
-	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, blue.Instance, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
 	left(t, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
-	harness.MustKubectlOf(t, j.managed.Hub, "", "delete", "configmap", j.name)
+	harness.MustKubectlOf(t, j.managed.Instance, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", m.AdminConfig(), before)
 	green.isPlain()
 	blue.isPlain()
@@ -130,14 +130,14 @@ func (s *served) isPlain() {
 	s.Helper()
 	left(s.T, s.name, s.AdminConfig(), s.before)
 	// The list comes from the front: our APIs are not registered, rather than unavailable.
-	if got, err := kubectl(s.T, s.Hub, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
+	if got, err := kubectl(s.T, s.Instance, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
 		s.Errorf("%s still has APIServices: %s, %v", s.name, got, err)
 	}
 }
 
 // served is a cluster that became a hub.
 type served struct {
-	*localhub.Hub
+	*localhub.Instance
 	*testing.T
 	name string
 	// before has the objects of the plain cluster.
@@ -155,10 +155,10 @@ func newServed(t *testing.T, names ...string) (all []*served) {
 		})
 	}
 	for i, hub := range harness.OwnHubs(t, adapt...) {
-		s := &served{T: t, name: names[i], Hub: hub}
-		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout="+harness.Timeout.String()) // the last object that it creates by itself
+		s := &served{T: t, name: names[i], Instance: hub}
+		harness.MustKubectlOf(t, s.Instance, "", "wait", "--for=create", "service/kubernetes", "--timeout="+harness.Timeout.String()) // the last object that it creates by itself
 		s.before = inventory(t, s.AdminConfig())
-		m.OpenWays(t, s.name, s.Hub)
+		m.OpenWays(t, s.name, s.Instance)
 		all = append(all, s)
 	}
 	return all

@@ -37,7 +37,7 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	before := inventory(t, m.AdminConfig())
 	s, audit := newReplicated(t, "red")
 	s.begin(m)
-	m.AwaitHub(t, s.name, s.Hub)
+	m.AwaitHub(t, s.name, s.Instance)
 	servers := s.podsOf(m, deploy.APIServer)
 	if len(servers) != 2 || len(s.podsOf(m, deploy.Manager)) != 2 {
 		t.Fatalf("the hub has the pods %q and %q", servers, s.podsOf(m, deploy.Manager))
@@ -56,9 +56,9 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 		m.Node.Kill(harness.ServerNamespace(s.name), pod)
 	}
 	s.goesOn(servers[0], leader)
-	says(t, m.Hub, "it is said that a pod is missing", "hub-apiserver has 1 of 2", "get", "clustermanager", s.name, "-o",
+	says(t, m.Instance, "it is said that a pod is missing", "hub-apiserver has 1 of 2", "get", "clustermanager", s.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="HubRegistrationDegraded")].message}`)
-	says(t, m.Hub, "the hub is available", "True", "get", "clustermanager", s.name, "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
+	says(t, m.Instance, "the hub is available", "True", "get", "clustermanager", s.name, "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
 	// A request would have been recorded before.
 	for _, cluster := range []string{"the management cluster", "the hub"} {
 		if len(asked[cluster].since(t, since)) == 0 {
@@ -69,7 +69,7 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	for _, pod := range s.pods(t, m) { // their shutdown would take time
 		m.Node.Kill(pod.Namespace, pod.Name)
 	}
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, m.Instance, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
 	left(t, "the management cluster", m.AdminConfig(), before)
 	if !strings.Contains(string(s.ownEtcd(t)), "of-"+servers[0]) {
 		t.Error("the etcd of the user has lost the objects of the hub")
@@ -103,7 +103,7 @@ func newReplicated(t *testing.T, name string) (s *served, audit string) {
 		c.Plain, c.ExternalEtcd = true, true
 		c.FrontArgs = slices.Concat(egress, logs, []string{"--enable-aggregator-routing"})
 	})
-	s = &served{T: t, name: name, Hub: hub}
+	s = &served{T: t, name: name, Instance: hub}
 	harness.MustKubectlOf(t, hub, "", "wait", "--for=create", "namespace/default", "--timeout="+harness.Timeout.String())
 	m.OpenWays(t, name, hub)
 	if err := m.Node.Reach(localserver.Address(portOf(t, hub, "hub-etcd"))); err != nil {
@@ -128,23 +128,23 @@ spec:
 // begin has hub-operator create the hub.
 func (s *served) begin(m *harness.Management) {
 	s.Helper()
-	namespace, etcd := harness.ServerNamespace(s.name), localserver.Address(portOf(s.T, s.Hub, "hub-etcd"))
+	namespace, etcd := harness.ServerNamespace(s.name), localserver.Address(portOf(s.T, s.Instance, "hub-etcd"))
 	host, port, _ := net.SplitHostPort(balanced)
-	harness.MustKubectlOf(s.T, m.Hub, fmt.Sprintf(replicated, s.name, etcd, host, port), "apply", "-f", "-")
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=ReadyToApply=false", "clustermanager/"+s.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(s.T, m.Instance, fmt.Sprintf(replicated, s.name, etcd, host, port), "apply", "-f", "-")
+	harness.MustKubectlOf(s.T, m.Instance, "", "wait", "--for=condition=ReadyToApply=false", "clustermanager/"+s.name, "--timeout="+harness.Timeout.String())
 	pki := func(name string) string { return filepath.Join(s.Dir(), "pki", name) }
-	harness.MustKubectlOf(s.T, m.Hub, "", "create", "secret", "generic", "hub-apiserver-etcd", "-n", namespace,
+	harness.MustKubectlOf(s.T, m.Instance, "", "create", "secret", "generic", "hub-apiserver-etcd", "-n", namespace,
 		"--from-file=ca.crt="+pki("ca.crt"), "--from-file=tls.crt="+pki("hub-etcd-client.crt"), "--from-file=tls.key="+pki("hub-etcd-client.key"))
-	harness.MustKubectlOf(s.T, m.Hub, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+s.operatorKubeconfig())
+	harness.MustKubectlOf(s.T, m.Instance, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+s.operatorKubeconfig())
 }
 
 // operatorKubeconfig returns the kubeconfig of a separate admin, so that the requests of hub-operator can be distinguished from others.
 func (s *served) operatorKubeconfig() (file string) {
 	s.Helper()
-	harness.MustKubectlOf(s.T, s.Hub, "", "create", "serviceaccount", operatorOfHub)
-	harness.MustKubectlOf(s.T, s.Hub, "", "create", "clusterrolebinding", operatorOfHub, "--clusterrole=cluster-admin", "--serviceaccount=default:"+operatorOfHub)
+	harness.MustKubectlOf(s.T, s.Instance, "", "create", "serviceaccount", operatorOfHub)
+	harness.MustKubectlOf(s.T, s.Instance, "", "create", "clusterrolebinding", operatorOfHub, "--clusterrole=cluster-admin", "--serviceaccount=default:"+operatorOfHub)
 	config := harness.Must(clientcmd.LoadFromFile(s.AdminKubeconfig()))(s.T)
-	token := accountOf(s.T, s.Hub, metav1.NamespaceDefault, operatorOfHub).BearerToken
+	token := accountOf(s.T, s.Instance, metav1.NamespaceDefault, operatorOfHub).BearerToken
 	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{operatorOfHub: {Token: token}}
 	config.Contexts[config.CurrentContext].AuthInfo = operatorOfHub
 	file = filepath.Join(s.TempDir(), "kubeconfig")
@@ -176,7 +176,7 @@ func (s *served) through(m *harness.Management, pod string) *rest.Config {
 // ownEtcd returns all data of the etcd for the objects of the hub.
 func (s *served) ownEtcd(t *testing.T) []byte {
 	t.Helper()
-	return etcd(t, s.Dir(), "hub-etcd", portOf(t, s.Hub, "hub-etcd"))
+	return etcd(t, s.Dir(), "hub-etcd", portOf(t, s.Instance, "hub-etcd"))
 }
 
 // sharesObjects verifies that each of two pods of hub-apiserver immediately sees the writes of the other one. The objects remain.
@@ -236,7 +236,7 @@ func (s *served) goesOn(server, leader string) {
 		}
 		return err
 	})
-	says(s.T, s.Hub, "controllers work without "+leader, "True", "get", "managedclusterset", "afterwards", "-o",
+	says(s.T, s.Instance, "controllers work without "+leader, "True", "get", "managedclusterset", "afterwards", "-o",
 		`jsonpath={.status.conditions[?(@.type=="ClusterSetEmpty")].status}`)
 	if now := s.leader(); now == leader {
 		s.Errorf("%s leads, which was killed", now)

@@ -45,7 +45,7 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 
 	// Nothing runs on the managed cluster, and no object there requests it.
 	for _, kind := range []string{"nodes", "pods", "deployments", "daemonsets", "statefulsets", "jobs"} {
-		if got, err := kubectl(t, w.managed.Hub, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(got) != "" {
+		if got, err := kubectl(t, w.managed.Instance, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(got) != "" {
 			t.Errorf("the managed cluster has the %s %s, %v", kind, got, err)
 		}
 	}
@@ -63,16 +63,16 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 func (j *joined) isToldApart() {
 	j.Helper()
 	two, three := j.asksByHand(j.name+"-2"), j.name+"-3"
-	harness.MustKubectlOf(j.T, j.management.Hub, fmt.Sprintf(`
+	harness.MustKubectlOf(j.T, j.management.Instance, fmt.Sprintf(`
 apiVersion: operator.open-cluster-management.io/v1
 kind: Klusterlet
 metadata: {name: %[1]s}
 spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
 `, three), "apply", "-f", "-")
-	r := newReader(j.T, map[string]*localhub.Hub{"mgmt": j.management.Hub})
+	r := newReader(j.T, map[string]*localhub.Instance{"mgmt": j.management.Instance})
 	r.Instead("c1", j.name, "c2", two.name, "c3", three, "WAITING FOR\n", "WAITING FOR\n…\n")
 	r.Types(shown(j.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub get klusterlets"))
-	harness.MustKubectlOf(j.T, j.management.Hub, "", "delete", "klusterlet", two.name, three, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(j.T, j.management.Instance, "", "delete", "klusterlet", two.name, three, "--timeout="+harness.Timeout.String())
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout="+harness.Timeout.String())
 }
 

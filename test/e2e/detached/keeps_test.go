@@ -26,7 +26,7 @@ func TestDetached_KeepsItsPodsWhenATokenIsRenewed(t *testing.T) {
 	j.losesAccount(j.name+"-work-sa", "external-managed-kubeconfig-work")
 	j.bringsBy("renewed", j.name+"-renewed")
 	harness.MustKubectlOf(t, w.hub, "", "delete", "manifestwork", "renewed", "-n", j.name, "--timeout="+harness.Timeout.String())
-	if got, err := kubectl(t, w.managed.Hub, "get", "configmap", j.name+"-renewed"); err == nil || !strings.Contains(got, "not found") {
+	if got, err := kubectl(t, w.managed.Instance, "get", "configmap", j.name+"-renewed"); err == nil || !strings.Contains(got, "not found") {
 		t.Errorf("the agent has not taken away what the work has brought: %s", got)
 	}
 	if now := livesOf(j.pods()); len(before) != 2 || !slices.Equal(now, before) {

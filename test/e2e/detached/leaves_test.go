@@ -28,7 +28,7 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	j.brings()
 	w.plugin.Must(t, "deny", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
 	j.mayNothing()
-	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(t, w.management.Instance, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
 	j.isForgotten()
 	j.isGone()
 }
@@ -43,7 +43,7 @@ func TestDetached_Leaves(t *testing.T) {
 		t.Fatalf("without a word on its works it ends with %v\n%s%s", err, stdout, stderr)
 	}
 	current = nil
-	r := newReader(t, map[string]*localhub.Hub{"mgmt": w.management.Hub})
+	r := newReader(t, map[string]*localhub.Instance{"mgmt": w.management.Instance})
 	r.Instead("--cluster-name c1", "--works=keep --cluster-name "+j.name, "c1", j.name)
 	r.Types(shown(t, "TestDetached_Leaves", "kubectl hub unjoin"))
 	j.isForgotten()
@@ -68,10 +68,10 @@ func (j *joined) mayNothing() {
 func (j *joined) isGone() {
 	j.Helper()
 	left(j.T, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
-	if got, err := kubectl(j.T, j.managed.Hub, "get", "configmap", j.name, "-o", "jsonpath={.data.text}{.metadata.ownerReferences}"); err != nil || got != "hello" {
+	if got, err := kubectl(j.T, j.managed.Instance, "get", "configmap", j.name, "-o", "jsonpath={.data.text}{.metadata.ownerReferences}"); err != nil || got != "hello" {
 		j.Errorf("what the work has brought is %q, %v", got, err)
 	}
-	harness.MustKubectlOf(j.T, j.managed.Hub, "", "delete", "configmap", j.name)
+	harness.MustKubectlOf(j.T, j.managed.Instance, "", "delete", "configmap", j.name)
 	left(j.T, "the management cluster", j.management.AdminConfig(), j.before.management)
 }
 

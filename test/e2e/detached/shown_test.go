@@ -35,7 +35,7 @@ const installed = "customresourcedefinition/clustermanagers.operator.open-cluste
 
 // newReader returns a session of a user who runs the commands of docs/detached.md, with a context for each cluster, and the artifacts of the
 // repository.
-func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session {
+func newReader(t *testing.T, clusters map[string]*localhub.Instance) *typing.Session {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Symlink(harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts")))(t), filepath.Join(dir, "artifacts")); err != nil {
@@ -48,7 +48,7 @@ func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session 
 }
 
 // withKubeconfig gives the reader a kubeconfig of a cluster's admin.
-func withKubeconfig(t *testing.T, r *typing.Session, name string, of *localhub.Hub) {
+func withKubeconfig(t *testing.T, r *typing.Session, name string, of *localhub.Instance) {
 	t.Helper()
 	r.Write(name, harness.Must(os.ReadFile(of.AdminKubeconfig()))(t))
 }

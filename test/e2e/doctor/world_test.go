@@ -22,7 +22,7 @@ import (
 // world is a hub, and a cluster beside it.
 type world struct {
 	plugin     harness.Plugin
-	hub, spoke *localhub.Hub
+	hub, spoke *localhub.Instance
 	// path has programs that take precedence over those of this machine, if it is set.
 	path string
 }
@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 		c.Clusters = 1
 	})
 	spoke := harness.Must(hub.Clusters())(t)[0]
-	return &world{hub: hub, spoke: spoke, plugin: harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{onHub: hub, onSpoke: spoke})}}
+	return &world{hub: hub, spoke: spoke, plugin: harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{onHub: hub, onSpoke: spoke})}}
 }
 
 type finding struct {

@@ -34,7 +34,7 @@ const byDefault = "openhorizon-agent"
 // world is a hub, and a cluster with agents.
 type world struct {
 	*testing.T
-	hub, cluster *localhub.Hub
+	hub, cluster *localhub.Instance
 	// admins has an admin's contexts for both; ann is an admin of the cluster's namespace abc only, and xander of xyz.
 	admins, ann, xander harness.Plugin
 	way                 harness.Joining
@@ -102,7 +102,7 @@ func newWorld(t *testing.T) *world {
 	w.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
 	hub := harness.Must(url.Parse(w.hub.AdminConfig().Host))(t)
 	kubelet.Start(t, kubelet.Config{Cluster: w.cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{hub.Host}})
-	w.admins = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub, "rome": w.cluster})}
+	w.admins = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": w.hub, "rome": w.cluster})}
 	w.way = w.admins.Joining(t, "init", "--context", "hub")
 	harness.MustKubectlOf(t, w.hub, onHub, "apply", "-f", "-")
 
@@ -176,7 +176,7 @@ func (w *world) eventually(what string, ok func() error) {
 }
 
 // says waits until kubectl prints exactly this, as an admin.
-func (w *world) says(what, want string, on *localhub.Hub, args ...string) {
+func (w *world) says(what, want string, on *localhub.Instance, args ...string) {
 	w.Helper()
 	w.eventually(what, func() error {
 		out, err := on.Kubectl(w.Context(), args...).CombinedOutput()

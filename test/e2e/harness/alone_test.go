@@ -113,8 +113,8 @@ func (s sources) reaches(from, to string, subtests bool) bool {
 	return false
 }
 
-// mostOwners is the maximum number of tests that start their own hubs and plain clusters. Each of these costs four to ten processor seconds.
-const mostOwners = 12
+// maxOwners is the maximum number of tests that start their own hubs and plain clusters. Each of these costs four to ten processor seconds.
+const maxOwners = 12
 
 // TestAlone_ListsWhatDoesNotRunInParallel verifies that each test with the harness either runs in parallel with others, by calling Hub, OwnHub or
 // t.Parallel outside of its subtests, or has a reason in alone; that each test with its own hubs has a reason in owners; and that neither list has
@@ -152,8 +152,8 @@ func TestAlone_ListsWhatDoesNotRunInParallel(t *testing.T) {
 			t.Errorf("%s is in owners, and starts no hub of its own", name)
 		}
 	}
-	if len(owners) > mostOwners {
-		t.Errorf("%d tests start hubs of their own, and %d may: use harness.Hub, harness.LendHub or harness.LendCluster", len(owners), mostOwners)
+	if len(owners) > maxOwners {
+		t.Errorf("%d tests start hubs of their own, and %d may: use harness.Hub, harness.LendHub or harness.LendCluster", len(owners), maxOwners)
 	}
 	for name := range stale {
 		t.Errorf("alone has %s, which is no test and no folder", name)

@@ -44,7 +44,7 @@ func detachedConfig(dir string) localhub.Config {
 }
 
 // openDetached returns the detached hub in a folder. It fails if the hub lacks a setting that the tests of a folder require.
-func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
+func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Instance, error) {
 	has, wants := detachedConfig(dir), HubConfig(dir)
 	for _, change := range changes {
 		change(&wants)

@@ -39,13 +39,13 @@ var shared struct {
 	once    sync.Once
 	changes []func(*localhub.Config)
 	dir     string
-	hub     *localhub.Hub
+	hub     *localhub.Instance
 	err     error
 }
 
 // Hub returns the hub that the tests of a folder share, and starts it for the first of them. The test runs in parallel with others from here on,
 // unless alone lists it. Tests name their objects by unique names, and do not stop the processes of the hub: a test that does calls LendHub.
-func Hub(t *testing.T) *localhub.Hub {
+func Hub(t *testing.T) *localhub.Instance {
 	t.Helper()
 	parallel(t)
 	shared.once.Do(func() { shared.err = startShared() })
@@ -143,16 +143,16 @@ func Binary(t *testing.T, name string) string {
 
 // OwnHub starts a hub of processes of this machine for one test. The test runs in parallel with others, as with Hub. The list owners has the reason
 // why it does not use the shared hub.
-func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
+func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Instance {
 	t.Helper()
 	return OwnHubs(t, adapt)[0]
 }
 
 // OwnHubs starts several hubs for one test concurrently.
-func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Hub {
+func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Instance {
 	t.Helper()
 	parallel(t)
-	hubs, errs := make([]*localhub.Hub, len(adapt)), make([]error, len(adapt))
+	hubs, errs := make([]*localhub.Instance, len(adapt)), make([]error, len(adapt))
 	var starting sync.WaitGroup
 	for i, change := range adapt {
 		config := HubConfig(t.TempDir())

@@ -28,7 +28,7 @@ func MustKubectl(t *testing.T, stdin string, args ...string) string {
 }
 
 // MustKubectlOf runs kubectl on any hub and fails the test if kubectl fails.
-func MustKubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) string {
+func MustKubectlOf(t *testing.T, h *localhub.Instance, stdin string, args ...string) string {
 	t.Helper()
 	out, err := kubectlOf(t, h, stdin, args...)
 	if err != nil {
@@ -37,7 +37,7 @@ func MustKubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) 
 	return out
 }
 
-func kubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) (string, error) {
+func kubectlOf(t *testing.T, h *localhub.Instance, stdin string, args ...string) (string, error) {
 	t.Helper()
 	cmd := h.Kubectl(t.Context(), args...)
 	if stdin != "" {

@@ -36,7 +36,7 @@ type Pool struct {
 
 // lentHub is a hub of a pool, with the objects that it has while no test uses it.
 type lentHub struct {
-	*localhub.Hub
+	*localhub.Instance
 	own sets.Set[string]
 }
 
@@ -71,7 +71,7 @@ func LendAtMost(n int) {
 // it ends; the test must not change objects that existed before it. The test may stop and kill servers of the hub, if they serve again when the test
 // ends. A test that needs a hub-controller-manager starts and stops it, or uses Relaunch. The test runs in parallel with others, as with Hub. A test
 // that also needs a plain cluster calls LendHub first.
-func LendHub(t *testing.T) *localhub.Hub {
+func LendHub(t *testing.T) *localhub.Instance {
 	t.Helper()
 	parallel(t)
 	OnlyLocal(t, "a hub of its own, whose processes it can start and end")
@@ -79,14 +79,14 @@ func LendHub(t *testing.T) *localhub.Hub {
 }
 
 // LendCluster returns a plain cluster that no other test uses until this test ends, as LendHub returns a hub.
-func LendCluster(t *testing.T) *localhub.Hub {
+func LendCluster(t *testing.T) *localhub.Instance {
 	t.Helper()
 	parallel(t)
 	return lentClusters.Lend(t, 1)[0]
 }
 
 // Relaunch is Pool.Relaunch for hubs that LendHub returns.
-func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
+func Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Config)) *localhub.Instance {
 	t.Helper()
 	return lentHubs.Relaunch(t, lent, change)
 }
@@ -94,9 +94,9 @@ func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *
 // Relaunch runs a lent hub with a different configuration until the test ends, and returns the hub with that configuration once the front serves the
 // APIs of hub-apiserver. It restarts our servers whose flags change, starts a hub-controller-manager unless the configuration excludes it, and grants
 // the rights of components. It does not change kube-apiserver and etcd.
-func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
+func (p *Pool) Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Config)) *localhub.Instance {
 	t.Helper()
-	relaunch := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
+	relaunch := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Instance, error) {
 		config := HubConfig(lent.Dir())
 		p.config(&config)
 		change(&config)
@@ -126,7 +126,7 @@ func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.
 
 // Lend returns hubs that no other test uses until this test ends, as LendHub does, but the test must call t.Parallel. A test that needs several hubs
 // gets all of them by one call, as two tests could otherwise wait for each other.
-func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Hub) {
+func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Instance) {
 	t.Helper()
 	all, errs := make([]*lentHub, n), make([]error, n)
 	p.taking.Lock()
@@ -159,7 +159,7 @@ func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Hub) {
 		t.Fatal(err)
 	}
 	for _, h := range all {
-		hubs = append(hubs, h.Hub)
+		hubs = append(hubs, h.Instance)
 	}
 	return hubs
 }
@@ -190,7 +190,7 @@ func (p *Pool) start() (*lentHub, error) {
 		return nil, err
 	}
 	last.Cleanup(hub.Kill)
-	h := &lentHub{Hub: hub, own: sets.New[string]()}
+	h := &lentHub{Instance: hub, own: sets.New[string]()}
 	err = h.each(ctx, nil, func(_ metadata.ResourceInterface, id string, _ *metav1.PartialObjectMetadata) error {
 		h.own.Insert(id)
 		return nil

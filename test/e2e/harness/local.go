@@ -24,7 +24,7 @@ import (
 
 // LocalClusters is a hub with its controllers and the example provider.
 type LocalClusters struct {
-	Hub    *localhub.Hub
+	Hub    *localhub.Instance
 	Client client.Client
 	// Dir is the folder of the provider.
 	Dir string
@@ -33,7 +33,7 @@ type LocalClusters struct {
 }
 
 // StartLocalClusters starts the example provider for a hub.
-func StartLocalClusters(t *testing.T, h *localhub.Hub, args ...string) *LocalClusters {
+func StartLocalClusters(t *testing.T, h *localhub.Instance, args ...string) *LocalClusters {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Management is a management cluster with one node that runs pods.
 type Management struct {
-	*localhub.Hub
+	*localhub.Instance
 	Node *kubelet.Kubelet
 	// Audit is the file with all requests of hub-operator to the cluster.
 	Audit string
@@ -46,7 +46,7 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	for _, change := range changes {
 		change(&node)
 	}
-	return &Management{Hub: cluster, Node: kubelet.Start(t, node), Audit: audit}
+	return &Management{Instance: cluster, Node: kubelet.Start(t, node), Audit: audit}
 }
 
 // InstallOperator deploys hub-operator without kubectl hub.
@@ -91,7 +91,7 @@ spec:
 // MakeHub turns a plain cluster into a hub by a ClusterManager in mode Detached, and waits until it serves. The servers are pods of the management
 // cluster, and the cluster's kube-apiserver reaches them by the name of their Service: it has the flags of Node.Egress. The ports of this machine
 // that the cluster has for its hub-apiservers are forwarded to the running one, so that tests reach it as they reach that of a local hub.
-func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
+func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Instance, components ...string) {
 	t.Helper()
 	m.OpenWays(t, name, cluster)
 	m.BeginHub(t, name, cluster, components...)
@@ -99,7 +99,7 @@ func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, c
 }
 
 // OpenWays allows the pods of a future hub to reach the cluster, and this machine to reach the pods.
-func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Hub) {
+func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Instance) {
 	t.Helper()
 	if err := m.Node.Reach(strings.TrimPrefix(cluster.AdminConfig().Host, "https://")); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Hub) 
 }
 
 // BeginHub creates the ClusterManager, from which hub-operator installs the hub.
-func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
+func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Instance, components ...string) {
 	t.Helper()
 	const definition = "crd/clustermanagers.operator.open-cluster-management.io"
 	m.wait(t, "create", definition)
@@ -123,7 +123,7 @@ func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, 
 }
 
 // AwaitHub waits until the hub serves.
-func (m *Management) AwaitHub(t testing.TB, name string, cluster *localhub.Hub) {
+func (m *Management) AwaitHub(t testing.TB, name string, cluster *localhub.Instance) {
 	t.Helper()
 	m.wait(t, "condition=Available", "clustermanager/"+name)
 	m.wait(t, "condition=Available", "-n", ServerNamespace(name), "deployment", "--all")

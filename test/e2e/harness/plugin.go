@@ -107,7 +107,7 @@ func (j Joining) Args(t *testing.T, name string) []string {
 }
 
 // WithContexts writes one kubeconfig with a context for each of several clusters, as users have it.
-func WithContexts(t *testing.T, clusters map[string]*localhub.Hub) string {
+func WithContexts(t *testing.T, clusters map[string]*localhub.Instance) string {
 	t.Helper()
 	all := clientcmdapi.NewConfig()
 	for name, h := range clusters {

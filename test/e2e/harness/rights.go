@@ -45,7 +45,7 @@ func User(t *testing.T, rules ...rbacv1.PolicyRule) string {
 }
 
 // Grant grants rights to a user under a name, and waits until the front observes them.
-func Grant(t *testing.T, h *localhub.Hub, name, user string, rules ...rbacv1.PolicyRule) {
+func Grant(t *testing.T, h *localhub.Instance, name, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	client := Kube(t, h.AdminConfig())
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}

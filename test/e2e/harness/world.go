@@ -27,7 +27,7 @@ func worldConfig(dir string) localhub.Config {
 
 // openWorld returns the hub of make world, or nil if it does not exist or a folder needs a different hub. A hub that does not serve is an error: its
 // directory remains when the command that runs it is killed.
-func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
+func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Instance, error) {
 	has, wants := worldConfig(dir), sharedConfig(dir, changes)
 	if dir == "" || !serves(has, wants) || has.Plain != wants.Plain || has.ExternalEtcd != wants.ExternalEtcd || has.Replicas != wants.Replicas {
 		return nil, nil
@@ -40,7 +40,7 @@ func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, err
 }
 
 // openServing returns the hub in a directory, if the hub is ready.
-func openServing(config localhub.Config) (*localhub.Hub, error) {
+func openServing(config localhub.Config) (*localhub.Instance, error) {
 	if _, err := os.Stat(config.Dir); err != nil {
 		return nil, err
 	}

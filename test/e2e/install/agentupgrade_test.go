@@ -34,7 +34,7 @@ func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
 	address := harness.Must(url.Parse(h.AdminConfig().Host))(t)
 	kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{address.Host},
 		Versions: map[string]string{"v1.3.0": harness.BinDir(t), "v1.4.0": agentOf(t, "v1.4.0"), "v1.5.0": ""}})
-	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}
+	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": h, "c1": cluster})}
 	p.Must(t, "init", "--wait", "--context", "hub")
 
 	dir := t.TempDir()

@@ -23,25 +23,25 @@ import (
 )
 
 // hubAndCluster returns a hub that registers clusters, and a cluster with a node.
-func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet.Kubelet) {
+func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Instance, node *kubelet.Kubelet) {
 	t.Helper()
 	h = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
 	})
 	cluster = harness.LendCluster(t)
 	node = runsPods(t, cluster, h)
-	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
+	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": h, "c1": cluster})}, h, cluster, node
 }
 
 // runsPods adds a node to a cluster, whose pods reach the hub and get additional arguments.
-func runsPods(t *testing.T, cluster, h *localhub.Hub, args ...string) *kubelet.Kubelet {
+func runsPods(t *testing.T, cluster, h *localhub.Instance, args ...string) *kubelet.Kubelet {
 	t.Helper()
 	hub := harness.Must(url.Parse(h.AdminConfig().Host))(t)
 	return kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Args: args, Reach: []string{hub.Host}})
 }
 
 // attackWith makes requests that must be refused to a bootstrap token.
-func attackWith(t *testing.T, h *localhub.Hub, token string) {
+func attackWith(t *testing.T, h *localhub.Instance, token string) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(h.AdminConfig())
 	config.BearerToken = token
@@ -83,7 +83,7 @@ func attackWith(t *testing.T, h *localhub.Hub, token string) {
 }
 
 // checkAgentsRights compares the agent's rights on its cluster with those that it needs.
-func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
+func checkAgentsRights(t *testing.T, cluster *localhub.Instance) {
 	t.Helper()
 	agent := cluster.UserConfig("system:serviceaccount:"+registration.AgentNamespace+":klusterlet-registration-sa",
 		"system:serviceaccounts", "system:serviceaccounts:"+registration.AgentNamespace, "system:authenticated")
@@ -108,7 +108,7 @@ func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
 }
 
 // inventory returns all objects that join and the hub's controllers could leave behind.
-func inventory(t *testing.T, h *localhub.Hub) (names []string) {
+func inventory(t *testing.T, h *localhub.Instance) (names []string) {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig())
 	ctx, all := t.Context(), metav1.ListOptions{}

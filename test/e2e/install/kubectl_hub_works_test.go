@@ -13,7 +13,7 @@ import (
 )
 
 // worksIn returns the flags of join for an agent that has rights in one namespace, which it creates.
-func worksIn(t *testing.T, cluster *localhub.Hub) []string {
+func worksIn(t *testing.T, cluster *localhub.Instance) []string {
 	t.Helper()
 	harness.MustKubectlOf(t, cluster, "", "create", "namespace", "web")
 	return []string{"--works=admin", "--works-namespaces=web"}
@@ -34,7 +34,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: installer}]
 `
 
 // givesNoMoreThanItHas runs join as a user who may create any role and any binding, as long as these grant no more than the user has.
-func givesNoMoreThanItHas(t *testing.T, p harness.Plugin, cluster *localhub.Hub, join []string) {
+func givesNoMoreThanItHas(t *testing.T, p harness.Plugin, cluster *localhub.Instance, join []string) {
 	t.Helper()
 	harness.MustKubectlOf(t, cluster, installer, "apply", "-f", "-")
 	defer harness.MustKubectlOf(t, cluster, installer, "delete", "-f", "-")
@@ -60,7 +60,7 @@ spec:
 `
 
 // bringsWhatItMay verifies that an agent applies a work as far as its rights permit.
-func bringsWhatItMay(t *testing.T, h, cluster *localhub.Hub) {
+func bringsWhatItMay(t *testing.T, h, cluster *localhub.Instance) {
 	t.Helper()
 	harness.MustKubectlOf(t, h, workOfWeb, "apply", "-f", "-")
 	harness.Eventually(t, "the agent says what it may not", func(context.Context) (bool, error) {
@@ -76,7 +76,7 @@ func bringsWhatItMay(t *testing.T, h, cluster *localhub.Hub) {
 }
 
 // brought returns the text of the work's object, and whether the object belongs to the work, or "" if it does not exist.
-func brought(t *testing.T, cluster *localhub.Hub) string {
+func brought(t *testing.T, cluster *localhub.Instance) string {
 	t.Helper()
 	got := harness.MustKubectlOf(t, cluster, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
 		"jsonpath={range .items[*]}{.data.text} {.metadata.ownerReferences[*].kind}{end}")
@@ -88,7 +88,7 @@ func brought(t *testing.T, cluster *localhub.Hub) string {
 }
 
 // endsWorks checks the state of the work's object after unjoin, and that no other objects of works remain.
-func endsWorks(t *testing.T, h, cluster *localhub.Hub, want string) {
+func endsWorks(t *testing.T, h, cluster *localhub.Instance, want string) {
 	t.Helper()
 	if got := brought(t, cluster); got != want {
 		t.Errorf("the object is %q, want %q", got, want)

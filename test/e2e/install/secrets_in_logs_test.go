@@ -38,7 +38,7 @@ var notSecret = []string{
 // logged is a hub with all of our programs at the highest verbosity.
 type logged struct {
 	*harness.Logged
-	hub, cluster *localhub.Hub
+	hub, cluster *localhub.Instance
 }
 
 // TestSecretsInLogs runs a cluster that joins and access to it, and searches each log for each secret.
@@ -53,7 +53,7 @@ func TestSecretsInLogs(t *testing.T) {
 	l.cluster = harness.LendCluster(t)
 	node := runsPods(t, l.cluster, l.hub, most, "--vmodule=*=10")
 	hub := harness.Must(client.New(l.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
-	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": l.hub, "c1": l.cluster})}
+	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": l.hub, "c1": l.cluster})}
 	command := func(args ...string) (stdout string) {
 		t.Helper()
 		stdout, stderr, err := p.Run(t, append(args, most)...)
@@ -148,7 +148,7 @@ func (l *logged) user(t *testing.T) string {
 // collect adds all secrets of both clusters.
 func (l *logged) collect(t *testing.T) {
 	t.Helper()
-	for where, h := range map[string]*localhub.Hub{"hub": l.hub, "cluster": l.cluster} {
+	for where, h := range map[string]*localhub.Instance{"hub": l.hub, "cluster": l.cluster} {
 		for _, secret := range harness.Must(harness.Kube(t, h.AdminConfig()).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}))(t).Items {
 			for key, value := range secret.Data {
 				name := strings.Join([]string{where, secret.Namespace, secret.Name, key}, " ")

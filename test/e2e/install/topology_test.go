@@ -114,7 +114,7 @@ func addsToSet(t *testing.T, client versioned.Interface, name string) {
 }
 
 // wantNothingOfOurs verifies that the cluster beside a hub has the Kubernetes API only.
-func wantNothingOfOurs(t *testing.T, h *localhub.Hub) {
+func wantNothingOfOurs(t *testing.T, h *localhub.Instance) {
 	t.Helper()
 	clusters := harness.Must(h.Clusters())(t)
 	if len(clusters) != 1 {

@@ -148,7 +148,7 @@ func unmarshal(t *testing.T, name string, into any) {
 }
 
 // token returns the token of a new ServiceAccount that is bound to a role, if one is given.
-func token(t *testing.T, h *localhub.Hub, namespace, role string) string {
+func token(t *testing.T, h *localhub.Instance, namespace, role string) string {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig())
 	account := harness.Must(client.CoreV1().ServiceAccounts(namespace).Create(t.Context(),

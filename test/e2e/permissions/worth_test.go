@@ -45,7 +45,7 @@ const (
 type worthHub struct {
 	turn       sync.Mutex
 	components []string
-	hub        *localhub.Hub
+	hub        *localhub.Instance
 	accepted   bool
 }
 
@@ -58,7 +58,7 @@ var (
 // worth is a hub on which a test acts as each of its components.
 type worth struct {
 	*testing.T
-	hub   *localhub.Hub
+	hub   *localhub.Instance
 	admin kubernetes.Interface
 	users map[string]identity
 	on    *worthHub

@@ -27,7 +27,7 @@ const byCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinit
 
 // roled is a hub with either mode of agents' roles, and the agent of an accepted cluster.
 type roled struct {
-	*localhub.Hub
+	*localhub.Instance
 	name  string
 	agent clusterclient.ManagedClusterInterface
 }
@@ -42,7 +42,7 @@ func inMode(mode string) func(*localhub.Config) {
 // use restarts hub-controller-manager in a mode.
 func (r *roled) use(t *testing.T, mode string) {
 	t.Helper()
-	r.Hub = control(t, r.Hub, inMode(mode))
+	r.Instance = control(t, r.Instance, inMode(mode))
 }
 
 // awaits waits until the cluster has or lacks a role of its own, and all agents have or lack the shared role.
@@ -99,7 +99,7 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 // TestAgentRoles_ChangeWithoutAGap switches from one role per cluster to one role for all clusters, and back. In between, a version of the group
 // appears that hub-apiserver does not serve, for which the shared role is not safe.
 func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
-	r := &roled{Hub: controlled(t, inMode(agentroles.PerCluster)), name: "c1"}
+	r := &roled{Instance: controlled(t, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
 	harness.Must(clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.name},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, metav1.CreateOptions{}))(t)
@@ -123,10 +123,10 @@ func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
 		r.awaits(t, false, true)
 	})
 
-	harness.MustKubectlOf(t, r.Hub, byCRD, "apply", "-f", "-")
+	harness.MustKubectlOf(t, r.Instance, byCRD, "apply", "-f", "-")
 	r.awaits(t, false, false)
 	agent(false)
-	harness.MustKubectlOf(t, r.Hub, byCRD, "delete", "-f", "-")
+	harness.MustKubectlOf(t, r.Instance, byCRD, "delete", "-f", "-")
 	r.awaits(t, false, true)
 	agent(true)
 

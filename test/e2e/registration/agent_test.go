@@ -24,8 +24,8 @@ import (
 
 // managed is a plain cluster, and the bootstrap kubeconfig with which its agent joins a hub.
 type managed struct {
-	*localhub.Hub
-	hub       *localhub.Hub
+	*localhub.Instance
+	hub       *localhub.Instance
 	name      string
 	bootstrap string
 	// env is the additional environment of its agents, and said their output.
@@ -34,17 +34,17 @@ type managed struct {
 }
 
 // newManaged lends a plain cluster that the hub does not know, with a bootstrap identity that may only join.
-func newManaged(t *testing.T, hub *localhub.Hub) *managed {
+func newManaged(t *testing.T, hub *localhub.Instance) *managed {
 	t.Helper()
 	return managedOn(t, hub, plains.Lend(t, 1)[0])
 }
 
 // managedOn is newManaged for a plain cluster of the test.
-func managedOn(t *testing.T, hub, plain *localhub.Hub) *managed {
+func managedOn(t *testing.T, hub, plain *localhub.Instance) *managed {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
 	harness.Must(harness.Kube(t, plain.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
-	return &managed{Hub: plain, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
+	return &managed{Instance: plain, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
 }
 
 // joiners is the bootstrap identity of a hub, which all tests on the hub share.
@@ -73,7 +73,7 @@ subjects: [{kind: ServiceAccount, name: agent-registration-bootstrap, namespace:
 `
 
 // bootstrapKubeconfig returns a kubeconfig file of a user of the hub that may create clusters in the default set, and request certificates.
-func bootstrapKubeconfig(t *testing.T, hub *localhub.Hub) string {
+func bootstrapKubeconfig(t *testing.T, hub *localhub.Instance) string {
 	t.Helper()
 	harness.MustKubectlOf(t, hub, joiners, "apply", "--server-side", "-f", "-")
 	harness.Eventually(t, "the rights of the bootstrap identity", func(context.Context) (bool, error) {

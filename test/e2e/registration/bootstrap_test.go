@@ -38,12 +38,12 @@ import (
 // bootstrapThief has a bootstrap token, and thereby the rights of every agent that is about to join.
 type bootstrapThief struct {
 	config   *rest.Config
-	hub      *localhub.Hub
+	hub      *localhub.Instance
 	clusters clusterclient.ManagedClusterInterface
 	kube     kubernetes.Interface
 }
 
-func newThief(t *testing.T, h *localhub.Hub) *bootstrapThief {
+func newThief(t *testing.T, h *localhub.Instance) *bootstrapThief {
 	t.Helper()
 	config := harness.Must(harness.ClientConfig(bootstrapKubeconfig(t, h)))(t)
 	return &bootstrapThief{config: config, hub: h, clusters: harness.Ours(t, config).ClusterV1().ManagedClusters(), kube: harness.Kube(t, config)}

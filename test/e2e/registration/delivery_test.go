@@ -77,7 +77,7 @@ spec:
 // delivery is a hub with managed clusters, whose agents apply works with the rights of their manifests.
 type delivery struct {
 	*testing.T
-	hub *localhub.Hub
+	hub *localhub.Instance
 	// team is a namespace with a placement of all clusters.
 	team     string
 	clusters []*managed
@@ -85,7 +85,7 @@ type delivery struct {
 	stop map[*managed]func()
 }
 
-func newDelivery(t *testing.T, hub *localhub.Hub, clusters int) *delivery {
+func newDelivery(t *testing.T, hub *localhub.Instance, clusters int) *delivery {
 	t.Helper()
 	d := &delivery{T: t, hub: hub, team: harness.Unique("team"), stop: map[*managed]func(){}}
 	d.apply(bound, d.team)

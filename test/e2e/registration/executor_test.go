@@ -59,7 +59,7 @@ func (d *delivery) executorIsWithdrawn(m *managed) {
 			generation, rest, _ := strings.Cut(got, " ")
 			return strings.HasPrefix(rest, generation+" "+want)
 		}, "get", "manifestwork", "executed", "-n", m.name, "-o", `jsonpath={.metadata.generation} {range .status.resourceStatus.manifests[*].conditions[?(@.type=="Applied")]}{.observedGeneration} {.status} {.message}{end}`)
-		return harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "team", "--field-selector=metadata.name=executed", "-o", "jsonpath={.items[*].data.text}")
+		return harness.MustKubectlOf(t, m.Instance, "", "get", "configmaps", "-n", "team", "--field-selector=metadata.name=executed", "-o", "jsonpath={.items[*].data.text}")
 	}
 	// may waits until the cluster's authorizer observes the rights.
 	may := func(allowed bool) {
@@ -77,12 +77,12 @@ func (d *delivery) executorIsWithdrawn(m *managed) {
 	if got := told("first", denied); got != "" {
 		t.Errorf("it was denied, and there is %q", got)
 	}
-	harness.MustKubectlOf(t, m.Hub, deployer, "apply", "-f", "-")
+	harness.MustKubectlOf(t, m.Instance, deployer, "apply", "-f", "-")
 	may(true)
 	if got := told("second", "True"); got != "second" {
 		t.Errorf("it was allowed, and there is %q", got)
 	}
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "rolebinding", "deployer", "-n", "team")
+	harness.MustKubectlOf(t, m.Instance, "", "delete", "rolebinding", "deployer", "-n", "team")
 	may(false)
 	if got := told("third", denied); got != "second" {
 		t.Errorf("it was withdrawn, and there is %q", got)

@@ -45,7 +45,7 @@ rules:
 
 // relay is a hub whose hub-controller-managers the test runs, and a fake AWS that shows acts that are done twice.
 type relay struct {
-	*localhub.Hub
+	*localhub.Instance
 	aws      *fakeaws.Server
 	members  *fakeaws.Account
 	self     irsa.Cluster
@@ -71,7 +71,7 @@ func newRelay(t *testing.T) *relay {
 	if err := os.WriteFile(policy, []byte(controllersAudit), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.Hub = harness.OwnHub(t, func(c *localhub.Config) {
+	r.Instance = harness.OwnHub(t, func(c *localhub.Config) {
 		c.WithoutHubControllerManager = true
 		c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + r.audit}
 	})

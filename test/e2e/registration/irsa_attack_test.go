@@ -184,7 +184,7 @@ func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 	t.Helper()
 	e, ctx := m.eks, t.Context()
 	token := func(of *eksManaged, account, audience string) string {
-		return requestToken(t, of.Hub, registration.AgentNamespace, account, audience)
+		return requestToken(t, of.Instance, registration.AgentNamespace, account, audience)
 	}
 	agentOf := func(of *eksManaged) fakeaws.Credentials {
 		return harness.Must(e.byToken(ctx, of.roles.ManagedRoleARN(), token(of, registration.AgentServiceAccount, stsAudience)))(t)

@@ -100,7 +100,7 @@ func newEKSHub() (_ *eksHub, err error) {
 
 // eks is the hub in AWS with the settings of one test.
 type eks struct {
-	*localhub.Hub
+	*localhub.Instance
 	*eksHub
 	// roles is how the hub creates roles, and authorizes them.
 	roles irsa.HubRoles
@@ -118,9 +118,9 @@ func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config))
 
 // relaunch starts the controllers of the hub, with the changes of their flags. When the test ends, they delete the objects in AWS that they created
 // for clusters.
-func (e *eks) relaunch(t *testing.T, h *localhub.Hub, change ...func(*localhub.Config)) {
+func (e *eks) relaunch(t *testing.T, h *localhub.Instance, change ...func(*localhub.Config)) {
 	t.Helper()
-	e.Hub = e.hubs.Relaunch(t, h, func(c *localhub.Config) {
+	e.Instance = e.hubs.Relaunch(t, h, func(c *localhub.Config) {
 		e.flags(c)
 		for _, do := range change {
 			do(c)
@@ -147,7 +147,7 @@ func (e *eks) flags(c *localhub.Config) {
 }
 
 // begin prepares AWS and aws-auth for a test. AWS must know the hub's keys before its controllers start.
-func (e *eks) begin(t *testing.T, h *localhub.Hub) {
+func (e *eks) begin(t *testing.T, h *localhub.Instance) {
 	t.Helper()
 	e.aws.ResetCalls()
 	if e.roles.Boundary != "" {
@@ -186,7 +186,7 @@ func (e *eks) addRole(t *testing.T, account *fakeaws.Account, role fakeaws.Role)
 }
 
 // trustTokensOf makes an account trust the tokens of a cluster's ServiceAccounts, and returns the name of the provider in policies.
-func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Hub, issuer string) (provider string) {
+func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Instance, issuer string) (provider string) {
 	t.Helper()
 	keys := harness.Must(harness.Get(t, h.AdminConfig(), "/openid/v1/jwks"))(t)
 	harness.Must(account.AddOIDCProviderJWKS(issuer, []byte(keys)))(t)
@@ -194,7 +194,7 @@ func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Hub, issu
 }
 
 // requestToken requests a token of a ServiceAccount, which it creates if it does not exist.
-func requestToken(t *testing.T, h *localhub.Hub, namespace, account, audience string) string {
+func requestToken(t *testing.T, h *localhub.Instance, namespace, account, audience string) string {
 	t.Helper()
 	accounts := harness.Kube(t, h.AdminConfig()).CoreV1().ServiceAccounts(namespace)
 	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
@@ -204,7 +204,7 @@ func requestToken(t *testing.T, h *localhub.Hub, namespace, account, audience st
 }
 
 // writeToken writes the token of a ServiceAccount for AWS to a file, as EKS does for a pod.
-func writeToken(t *testing.T, h *localhub.Hub, namespace, account, file string) {
+func writeToken(t *testing.T, h *localhub.Instance, namespace, account, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(requestToken(t, h, namespace, account, stsAudience)), 0o600); err != nil {
 		t.Fatal(err)
@@ -223,13 +223,13 @@ type eksManaged struct {
 }
 
 // newManaged makes a plain cluster a cluster in EKS, with the IAM role of its agent.
-func (e *eks) newManaged(t *testing.T, plain *localhub.Hub) *eksManaged {
+func (e *eks) newManaged(t *testing.T, plain *localhub.Instance) *eksManaged {
 	t.Helper()
-	m := &eksManaged{managed: managedOn(t, e.Hub, plain), eks: e, whole: t}
+	m := &eksManaged{managed: managedOn(t, e.Instance, plain), eks: e, whole: t}
 	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
 	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
 	m.roles.HubPath = e.roles.Path
-	provider := trustTokensOf(t, e.members, m.Hub, issuer(t, m.Hub))
+	provider := trustTokensOf(t, e.members, m.Instance, issuer(t, m.Instance))
 	subject := "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount
 	e.addRole(t, e.members, fakeaws.Role{
 		Name: m.roles.ManagedRole(), Tags: m.roles.Tags(),
@@ -237,7 +237,7 @@ func (e *eks) newManaged(t *testing.T, plain *localhub.Hub) *eksManaged {
 		Policies: map[string]string{"become-hub-role": m.roles.ManagedAccessPolicy().JSON()},
 	})
 	token := filepath.Join(t.TempDir(), "token")
-	writeToken(t, m.Hub, registration.AgentNamespace, registration.AgentServiceAccount, token)
+	writeToken(t, m.Instance, registration.AgentNamespace, registration.AgentServiceAccount, token)
 	m.tokenFile = token
 	m.env = append([]string{"AWS_ROLE_ARN=" + m.roles.ManagedRoleARN(), "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
 	return m

@@ -34,7 +34,7 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{})
 	plain := plains.Lend(t, 3)
-	a, b, other := e.newManaged(t, plain[0]), e.newManaged(t, plain[1]), managedOn(t, e.Hub, plain[2])
+	a, b, other := e.newManaged(t, plain[0]), e.newManaged(t, plain[1]), managedOn(t, e.Instance, plain[2])
 	a.start()
 	b.start()
 	other.agent(t)

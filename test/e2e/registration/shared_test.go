@@ -21,7 +21,7 @@ var plains = harness.NewPool(4, func(c *localhub.Config) {
 var issuers atomic.Int32
 
 // issuer returns the issuer of the tokens of a cluster's ServiceAccounts.
-func issuer(t *testing.T, h *localhub.Hub) string {
+func issuer(t *testing.T, h *localhub.Instance) string {
 	t.Helper()
 	var configuration struct{ Issuer string }
 	if err := json.Unmarshal([]byte(harness.Must(harness.Get(t, h.AdminConfig(), "/.well-known/openid-configuration"))(t)), &configuration); err != nil {
@@ -31,13 +31,13 @@ func issuer(t *testing.T, h *localhub.Hub) string {
 }
 
 // controlled returns a lent hub with a hub-controller-manager that registers clusters.
-func controlled(t *testing.T, change ...func(*localhub.Config)) *localhub.Hub {
+func controlled(t *testing.T, change ...func(*localhub.Config)) *localhub.Instance {
 	t.Helper()
 	return control(t, harness.LendHub(t), change...)
 }
 
 // control starts the hub-controller-manager of a lent hub, or restarts it with different flags.
-func control(t *testing.T, lent *localhub.Hub, change ...func(*localhub.Config)) *localhub.Hub {
+func control(t *testing.T, lent *localhub.Instance, change ...func(*localhub.Config)) *localhub.Instance {
 	t.Helper()
 	return harness.Relaunch(t, lent, func(c *localhub.Config) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil

@@ -47,7 +47,7 @@ func newUpstreamAgent(t *testing.T, cluster string, config *rest.Config) *upstre
 }
 
 // bootstrapped returns the agent with the token that a command of the plugin prints.
-func bootstrapped(t *testing.T, h *localhub.Hub, cluster string, args ...string) *upstreamAgent {
+func bootstrapped(t *testing.T, h *localhub.Instance, cluster string, args ...string) *upstreamAgent {
 	t.Helper()
 	j := harness.Plugin{Kubeconfig: h.AdminKubeconfig()}.Joining(t, args...)
 	config := rest.AnonymousClientConfig(h.AdminConfig())
@@ -284,7 +284,7 @@ func (a *upstreamAgent) looksForAddons(t *testing.T) {
 }
 
 // refusesWithCauses tries writes that upstream's webhook rejects with 400. The messages are the same, and the response is a 422 that names the field.
-func refusesWithCauses(t *testing.T, h *localhub.Hub) {
+func refusesWithCauses(t *testing.T, h *localhub.Instance) {
 	t.Helper()
 	ours := harness.Ours(t, h.AdminConfig())
 	clusters, dry := ours.ClusterV1().ManagedClusters(), []string{metav1.DryRunAll}

@@ -64,7 +64,7 @@ func TestUpstreamCases(t *testing.T) {
 	m := d.clusters[0]
 	m.kubelet(t)
 	// As with `kubectl hub join --works=cluster-admin`: upstream's agent also has rights on CustomResourceDefinitions and roles.
-	harness.MustKubectlOf(t, m.Hub, "", "create", "clusterrolebinding", "works-of-upstream", "--clusterrole=cluster-admin",
+	harness.MustKubectlOf(t, m.Instance, "", "create", "clusterrolebinding", "works-of-upstream", "--clusterrole=cluster-admin",
 		"--serviceaccount=open-cluster-management-agent:klusterlet-registration-sa")
 	for _, test := range upstreamCases {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ type upstreamCase struct {
 // there runs kubectl on the managed cluster.
 func (c *upstreamCase) there(args ...string) string {
 	c.Helper()
-	return strings.TrimSpace(harness.MustKubectlOf(c.T, c.m.Hub, "", args...))
+	return strings.TrimSpace(harness.MustKubectlOf(c.T, c.m.Instance, "", args...))
 }
 
 // eventuallyThere waits until kubectl on the managed cluster prints a text.
@@ -345,7 +345,7 @@ func ignoredFields(c *upstreamCase) {
 	c.eventuallyThere("2 AppliedManifestWork", replicas...)
 	c.write("replace", ignoring(3, "OnSpokeChange"))
 	c.eventuallyThere("3 AppliedManifestWork", replicas...)
-	harness.MustKubectlOf(c.T, c.m.Hub, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: busybox, namespace: %s}, spec: {replicas: 5}}", c.namespace),
+	harness.MustKubectlOf(c.T, c.m.Instance, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: busybox, namespace: %s}, spec: {replicas: 5}}", c.namespace),
 		"apply", "--server-side", "--force-conflicts", "--field-manager=another-actor", "-f", "-")
 	c.write("replace", ignoring(4, "OnSpokePresent"))
 	c.isApplied(c.work, 1)

@@ -20,7 +20,7 @@ import (
 )
 
 // accountKubeconfig returns a kubeconfig of a ServiceAccount.
-func accountKubeconfig(t *testing.T, h *localhub.Hub, namespace, account string) string {
+func accountKubeconfig(t *testing.T, h *localhub.Instance, namespace, account string) string {
 	t.Helper()
 	config := h.AdminConfig()
 	token := harness.Must(harness.Kube(t, config).CoreV1().ServiceAccounts(namespace).
@@ -64,13 +64,13 @@ func (d *delivery) upstreamReplicaSets() *harness.Daemon {
 // upstreamWork starts Open Cluster Management's work agent with the cluster's identity on the hub.
 func (m *managed) upstreamWork(t *testing.T) *harness.Daemon {
 	t.Helper()
-	harness.MustKubectlOf(t, m.Hub, "", "apply", "-f", filepath.Join("testdata", "upstream-work.yaml"))
+	harness.MustKubectlOf(t, m.Instance, "", "apply", "-f", filepath.Join("testdata", "upstream-work.yaml"))
 	identity := t.TempDir()
 	for key, value := range m.secret(t).Data {
 		if err := os.WriteFile(filepath.Join(identity, key), value, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return startUpstream(t, "upstream-work", "agent", accountKubeconfig(t, m.Hub, registration.AgentNamespace, "klusterlet-work-sa"), registration.AgentNamespace,
+	return startUpstream(t, "upstream-work", "agent", accountKubeconfig(t, m.Instance, registration.AgentNamespace, "klusterlet-work-sa"), registration.AgentNamespace,
 		"--spoke-cluster-name="+m.name, "--hub-kubeconfig-dir="+identity, "--workload-source-config="+filepath.Join(identity, registration.KeyKubeconfig), "--status-sync-interval=1s")
 }

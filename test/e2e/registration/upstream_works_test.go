@@ -161,8 +161,8 @@ func (d *delivery) applied(m *managed, name, text string) {
 func (m *managed) identities(t *testing.T, names ...string) string {
 	t.Helper()
 	const uids = `jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.metadata.ownerReferences[*].uid}{"\n"}{end}`
-	return harness.MustKubectlOf(t, m.Hub, "", append([]string{"get", "-n", "web", "-o", uids}, names...)...) +
-		harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", uids)
+	return harness.MustKubectlOf(t, m.Instance, "", append([]string{"get", "-n", "web", "-o", uids}, names...)...) +
+		harness.MustKubectlOf(t, m.Instance, "", "get", "appliedmanifestworks", "-o", uids)
 }
 
 // workAgentsTakeTurns ends with our agent.
@@ -172,7 +172,7 @@ func (d *delivery) workAgentsTakeTurns(m *managed) {
 	absent := func(what string) {
 		t.Helper()
 		harness.Eventually(t, what+" is gone", func(context.Context) (bool, error) {
-			got := harness.MustKubectlOf(t, m.Hub, "", "get", what, "-n", "web", "--ignore-not-found", "-o", "name")
+			got := harness.MustKubectlOf(t, m.Instance, "", "get", what, "-n", "web", "--ignore-not-found", "-o", "name")
 			return harness.Holds(got == "", got)
 		})
 	}
@@ -219,7 +219,7 @@ func (d *delivery) workAgentsTakeTurns(m *managed) {
 		d.on("delete", "manifestwork", name, "-n", m.name, "--timeout="+harness.Timeout.String())
 	}
 	absent("namespace/web")
-	if left := harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {
+	if left := harness.MustKubectlOf(t, m.Instance, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {
 		t.Errorf("there are still %s", left)
 	}
 }

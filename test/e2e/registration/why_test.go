@@ -93,7 +93,7 @@ func (a *asker) tells(event string) {
 func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	m.worker(t)
-	kubeconfig := harness.WithContexts(t, map[string]*localhub.Hub{"hub": m.hub, "cluster": m.Hub})
+	kubeconfig := harness.WithContexts(t, map[string]*localhub.Instance{"hub": m.hub, "cluster": m.Instance})
 	a := &asker{t, append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PATH=") }),
 		"KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "PATH="+harness.BinDir(t)+string(filepath.ListSeparator)+os.Getenv("PATH"))}
 	c := "cluster " + m.name

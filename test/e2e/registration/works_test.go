@@ -32,16 +32,16 @@ spec:
 func (m *managed) worker(t *testing.T) string {
 	t.Helper()
 	for _, folder := range []string{"agent", "agent-works"} {
-		harness.MustKubectlOf(t, m.Hub, "", "apply", "-k", harness.Overlay(folder))
+		harness.MustKubectlOf(t, m.Instance, "", "apply", "-k", harness.Overlay(folder))
 	}
-	harness.MustKubectlOf(t, m.Hub, "", "wait", "--for=condition=Established", "--timeout="+harness.Timeout.String(), "crd/appliedmanifestworks.work.open-cluster-management.io")
-	return accountKubeconfig(t, m.Hub, registration.AgentNamespace, "klusterlet-registration-sa")
+	harness.MustKubectlOf(t, m.Instance, "", "wait", "--for=condition=Established", "--timeout="+harness.Timeout.String(), "crd/appliedmanifestworks.work.open-cluster-management.io")
+	return accountKubeconfig(t, m.Instance, registration.AgentNamespace, "klusterlet-registration-sa")
 }
 
 // text returns the text that the cluster has of the work, or "".
 func (m *managed) text(t *testing.T) string {
 	t.Helper()
-	return strings.TrimSpace(harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
+	return strings.TrimSpace(harness.MustKubectlOf(t, m.Instance, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
 		"jsonpath={.items[*].data.text}"))
 }
 
@@ -75,7 +75,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	rolledOut(2)
 
 	t.Log("What is changed in a cluster is as it was")
-	harness.MustKubectlOf(t, one.Hub, "", "delete", "configmap", "web", "-n", "web")
+	harness.MustKubectlOf(t, one.Instance, "", "delete", "configmap", "web", "-n", "web")
 	awaitTexts(t, "first", one)
 
 	t.Log("A new text goes to both, also to the one whose agent was away")
@@ -101,7 +101,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 		if left := d.on("get", "manifestworks", "-n", m.name, "-o", "name"); left != "" {
 			t.Errorf("works of %s that are left: %s", m.name, left)
 		}
-		if left := harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {
+		if left := harness.MustKubectlOf(t, m.Instance, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {
 			t.Errorf("what the agent of %s still remembers: %s", m.name, left)
 		}
 	}

@@ -64,7 +64,7 @@ func TestInformers_AgreeWithAList(t *testing.T) {
 	}
 }
 
-func restart(t *testing.T, h *localhub.Hub) {
+func restart(t *testing.T, h *localhub.Instance) {
 	t.Helper()
 	h.KillHubAPIServer(0)
 	if err := h.StartHubAPIServer(t.Context(), 0); err != nil {

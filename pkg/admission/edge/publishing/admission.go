@@ -24,8 +24,8 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgePublishing"
-	// mostWarnings is the largest number of warnings in a response, and mostFaults of errors for a pattern.
-	mostWarnings, mostFaults = 24, 8
+	// maxWarnings is the largest number of warnings in a response, and mostFaults of errors for a pattern.
+	maxWarnings, maxFaults = 24, 8
 )
 
 // Plugin warns about valid objects with surprising effects, and rejects patterns whose services cannot be deployed together. It runs after the plugin
@@ -42,7 +42,7 @@ var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs an authorizer and the services.
 func New() *Plugin {
-	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), reading: make(chan struct{}, mostReaders)}
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), reading: make(chan struct{}, maxReaders)}
 }
 
 // Validate implements admission.ValidationInterface. No subresource changes a spec. Only a changed spec is checked: a stored object can be labeled
@@ -54,13 +54,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	updating := a.GetOperation() == admission.Update
 	if n, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes")); n != nil || err != nil {
 		if err == nil && (!updating || !equality.Semantic.DeepEqual(n.Spec, old.Spec)) {
-			tell(ctx, ofNode(&n.Spec))
+			warn(ctx, ofNode(&n.Spec))
 		}
 		return err
 	}
 	if s, old, err := permission.Objects[edge.EdgeService](a, edge.Resource("edgeservices")); s != nil || err != nil {
 		if err == nil && (!updating || !equality.Semantic.DeepEqual(s.Spec, old.Spec)) {
-			tell(ctx, p.ofService(ctx, s))
+			warn(ctx, p.ofService(ctx, s))
 		}
 		return err
 	}
@@ -71,7 +71,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return err
 		}
 		warnings, err := ofPolicy(ctx, finder, a.GetNamespace(), d)
-		tell(ctx, warnings)
+		warn(ctx, warnings)
 		return err
 	}
 	d, old, err := permission.Objects[edge.DeploymentPattern](a, edge.Resource("deploymentpatterns"))
@@ -82,7 +82,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return err
 	}
-	tell(ctx, warnings)
+	warn(ctx, warnings)
 	return refusal(a, faults)
 }
 
@@ -93,20 +93,20 @@ func refusal(a admission.Attributes, faults []string) error {
 	}
 	var errs field.ErrorList
 	for i, fault := range faults {
-		if i == mostFaults {
+		if i == maxFaults {
 			fault = fmt.Sprintf("%d more errors of this kind", len(faults)-i)
 		}
 		errs = append(errs, field.Invalid(field.NewPath("spec", "services"), field.OmitValueType{}, fault))
-		if i == mostFaults {
+		if i == maxFaults {
 			break
 		}
 	}
 	return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
 }
 
-func tell(ctx context.Context, warnings []string) {
+func warn(ctx context.Context, warnings []string) {
 	for i, text := range warnings {
-		if i == mostWarnings {
+		if i == maxWarnings {
 			warning.AddWarning(ctx, "", fmt.Sprintf("%d more warnings", len(warnings)-i))
 			return
 		}

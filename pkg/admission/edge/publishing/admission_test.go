@@ -244,10 +244,10 @@ func TestBounds(t *testing.T) {
 		named = append(named, edge.PatternService{ServiceUrl: fmt.Sprint("s", i), ServiceVersions: edgetest.Versions(versions...)})
 	}
 	got, err := publish(t, stored, edgetest.Pattern("shop", named...), &edge.DeploymentPattern{})
-	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "cannot go to one namespace") != mostFaults || !strings.Contains(err.Error(), "more errors of this kind") || len(err.Error()) > 8<<10 {
+	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "cannot go to one namespace") != maxFaults || !strings.Contains(err.Error(), "more errors of this kind") || len(err.Error()) > 8<<10 {
 		t.Errorf("got %v", err)
 	}
-	said(t, "many versions", got, fmt.Sprintf("%d services were not checked", 32*(32-leastServices)), "the archives of 96 services were not checked")
+	said(t, "many versions", got, fmt.Sprintf("%d services were not checked", 32*(32-minServices)), "the archives of 96 services were not checked")
 
 	var constraints []string
 	for i := range 64 {
@@ -256,7 +256,7 @@ func TestBounds(t *testing.T) {
 	policy := edgetest.Policy("shop", "", "web", "1.0.0")
 	policy.Spec.Constraints = constraints
 	got, err = publish(t, hub(), policy, &edge.DeploymentPolicy{})
-	if err != nil || len(got) != mostWarnings+1 || got[mostWarnings] != "40 more warnings" {
+	if err != nil || len(got) != maxWarnings+1 || got[maxWarnings] != "40 more warnings" {
 		t.Errorf("%d warnings, %v", len(got), err)
 	}
 }
@@ -277,7 +277,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 // TestReading_IsNotWaitedForForEver verifies that a request that has ended does not wait for others that read archives.
 func TestReading_IsNotWaitedForForEver(t *testing.T) {
 	p := pluginFor(hub())
-	for range mostReaders {
+	for range maxReaders {
 		if !p.enter(t.Context()) {
 			t.Fatal("there is no room")
 		}
@@ -290,7 +290,7 @@ func TestReading_IsNotWaitedForForEver(t *testing.T) {
 	if left := p.readArchives(ended, candidates{}, make([]decide.Service, 1)); left != 1 {
 		t.Errorf("%d are left", left)
 	}
-	p.leave()
+	p.release()
 	if !p.enter(t.Context()) {
 		t.Error("what was left is no room")
 	}

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// mostArchives is the largest number of archives that are read for one pattern, and mostBytes the sum of their packed sizes. Of others, only the
+	// maxArchives is the largest number of archives that are read for one pattern, and mostBytes the sum of their packed sizes. Of others, only the
 	// status is used.
-	mostArchives, mostBytes = 32, 4 << 20
-	// mostServices is the largest number of services that are read for one policy or pattern: versions, each for several architectures. It is divided
+	maxArchives, maxBytes = 32, 4 << 20
+	// maxServices is the largest number of services that are read for one policy or pattern: versions, each for several architectures. It is divided
 	// equally between the named services, each of which has at least leastServices.
-	mostServices, leastServices = 128, 4
-	// mostReaders is the largest number of requests that read archives concurrently. A request of the largest size takes 128 MiB.
-	mostReaders = 2
+	maxServices, minServices = 128, 4
+	// maxReaders is the largest number of requests that read archives concurrently. A request of the largest size takes 128 MiB.
+	maxReaders = 2
 )
 
 var spec = field.NewPath("spec")
@@ -54,7 +54,7 @@ func (p *Plugin) ofArchive(ctx context.Context, s *api.EdgeService) []string {
 	if s.Spec.ClusterDeployment == nil || !p.enter(ctx) {
 		return nil
 	}
-	defer p.leave()
+	defer p.release()
 	read, err := archive.ReadPacked(s.Spec.ClusterDeployment.OperatorYamlArchive)
 	if err != nil {
 		return nil
@@ -145,7 +145,7 @@ func find(ctx context.Context, finder *services.Finder, namespace string, named 
 			key := [2]string{s.Namespace, s.Name}
 			switch {
 			case seen[key]:
-			case place >= max(leastServices, mostServices/len(named)):
+			case place >= max(minServices, maxServices/len(named)):
 				left++
 			default:
 				seen[key] = true
@@ -177,7 +177,7 @@ func (p *Plugin) readArchives(ctx context.Context, found candidates, known []edg
 	if !p.enter(ctx) {
 		return len(known)
 	}
-	defer p.leave()
+	defer p.release()
 	// The first versions of all services come before any second one.
 	order := make([]int, len(known))
 	for i := range order {
@@ -193,7 +193,7 @@ func (p *Plugin) readArchives(ctx context.Context, found candidates, known []edg
 		packed := deployment.OperatorYamlArchive
 		archives++
 		size += len(packed)
-		if archives > mostArchives || size > mostBytes || ctx.Err() != nil {
+		if archives > maxArchives || size > maxBytes || ctx.Err() != nil {
 			left++
 			continue
 		}
@@ -214,4 +214,4 @@ func (p *Plugin) enter(ctx context.Context) bool {
 	}
 }
 
-func (p *Plugin) leave() { <-p.reading }
+func (p *Plugin) release() { <-p.reading }

@@ -19,8 +19,8 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgeReadOnlyProperties"
-	// mostWarnings is more than the number of such properties in the three policies of a node.
-	mostWarnings = 64
+	// maxWarnings is more than the number of such properties in the three policies of a node.
+	maxWarnings = 64
 )
 
 // Plugin drops the properties with a warning for each. Like Open Horizon, it does not reject them: files that were exported from a node have them.
@@ -44,7 +44,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return err
 	}
 	for i, what := range dropped {
-		if i == mostWarnings {
+		if i == maxWarnings {
 			warning.AddWarning(ctx, "", fmt.Sprintf("%d more properties were dropped: the hub sets them itself", len(dropped)-i))
 			break
 		}

@@ -106,7 +106,7 @@ func TestAdmit_WarningsAreBounded(t *testing.T) {
 		n.Spec.Properties = append(n.Spec.Properties, edge.Property{Name: edge.PropertyArch})
 	}
 	got := admit(t, at.Request{Resource: "edgenodes", Object: n})
-	if len(got) != mostWarnings+1 || !strings.Contains(got[mostWarnings], fmt.Sprint(1000-mostWarnings)) || len(n.Spec.Properties) > 0 {
+	if len(got) != maxWarnings+1 || !strings.Contains(got[maxWarnings], fmt.Sprint(1000-maxWarnings)) || len(n.Spec.Properties) > 0 {
 		t.Errorf("%d warnings, the last is %q", len(got), got[len(got)-1])
 	}
 }

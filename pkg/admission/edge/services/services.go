@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// mostAsked is the largest number of services that are authorized by name for one request. The permission on all services of a namespace is
+	// maxAsked is the largest number of services that are authorized by name for one request. The permission on all services of a namespace is
 	// checked before.
-	mostAsked = 64
-	anyArch   = "*"
+	maxAsked = 64
+	anyArch  = "*"
 )
 
 // Wanted is a service that a policy or a pattern names. Validation has limited their number.
@@ -172,7 +172,7 @@ func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
 	}
 	all, known := f.all[s.Namespace]
 	if !known {
-		all = f.ask(ctx, s.Namespace, "")
+		all = f.query(ctx, s.Namespace, "")
 		f.all[s.Namespace] = all
 	}
 	if all.allowed || all.err != nil {
@@ -180,8 +180,8 @@ func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
 	}
 	key := [2]string{s.Namespace, s.Name}
 	one, known := f.byName[key]
-	if !known && len(f.byName) < mostAsked {
-		one = f.ask(ctx, s.Namespace, s.Name)
+	if !known && len(f.byName) < maxAsked {
+		one = f.query(ctx, s.Namespace, s.Name)
 		f.byName[key] = one
 	}
 	return one.allowed, one.err
@@ -192,7 +192,7 @@ func Get(namespace, name string) permission.Rule {
 	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
 }
 
-func (f *Finder) ask(ctx context.Context, namespace, name string) answer {
+func (f *Finder) query(ctx context.Context, namespace, name string) answer {
 	held, err := permission.Holds(ctx, f.authorizer, f.who, Get(namespace, name))
 	if held != nil {
 		f.Used = append(f.Used, *held)

@@ -23,8 +23,8 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgeServiceUse"
-	// mostTold is the largest number of versions in an error.
-	mostTold = 4
+	// maxListed is the largest number of versions in an error.
+	maxListed = 4
 )
 
 // Plugin rejects a policy or pattern that names a version of a service of another namespace that is not public, and that the user may not get. The
@@ -65,7 +65,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return admission.NewForbidden(a, fmt.Errorf("whether the services of other namespaces may be used cannot be decided: %w", err))
 		}
 		for _, index := range missing {
-			if len(errs) == mostTold {
+			if len(errs) == maxListed {
 				break
 			}
 			if services.Names(before, w, w.Versions[index]) && finder.Gone(w, index) {

@@ -243,7 +243,7 @@ func TestValidate_IsBounded(t *testing.T) {
 	}
 	a := &at.Authorizer{}
 	_, err := at.Validate(t, pluginFor(a, stored), request(edgetest.Pattern("shop", named...), nil).Attributes())
-	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "does not exist, or user") != mostTold || len(err.Error()) > 4096 {
+	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "does not exist, or user") != maxListed || len(err.Error()) > 4096 {
 		t.Errorf("got %v", err)
 	}
 	if len(a.Asked) > 65 || stored.Lists > most {

@@ -27,8 +27,8 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ClusterDeletion"
-	// mostNamed is the largest number of requests in a warning.
-	mostNamed = 5
+	// maxNamed is the largest number of requests in a warning.
+	maxNamed = 5
 )
 
 // Plugin warns. It rejects nothing.
@@ -76,11 +76,11 @@ func (p *Plugin) names(ctx context.Context, who user.Info, requests []openmcp.Ac
 	var names []string
 	visible := map[string]bool{}
 	for _, r := range requests {
-		if len(names) == mostNamed {
+		if len(names) == maxNamed {
 			break
 		}
 		if _, asked := visible[r.Namespace]; !asked {
-			if len(visible) == mostNamed {
+			if len(visible) == maxNamed {
 				continue
 			}
 			// Permission (namespace: of an AccessRequest): the warning at the deletion of a Cluster names its AccessRequests.

@@ -28,19 +28,19 @@ const (
 	PluginName = "ManifestWorkSize"
 	// DefaultMost is the default limit for manifests in bytes. It is upstream's limit.
 	DefaultMost = 512_000
-	// LeastMost is the smallest value of the flag: it allows a small object.
-	LeastMost = 1_024
+	// MinMost is the smallest value of the flag: it allows a small object.
+	MinMost = 1_024
 	// GreatestMost is the largest value of the flag. A work that also has the largest status (512,000 bytes) has 96 KiB left for other fields within
 	// the limit of ObjectSize, which is lower than etcd's.
 	GreatestMost = 700_000
-	// told is the number of the largest manifests that an error names.
-	told = 3
+	// maxNamed is the number of the largest manifests that an error names.
+	maxNamed = 3
 )
 
 // CheckMost validates a value of the flag.
 func CheckMost(most int) error {
-	if most < LeastMost || most > GreatestMost {
-		return fmt.Errorf("must be from %d to %d bytes, so that the work with its status fits in etcd, not %d", LeastMost, GreatestMost, most)
+	if most < MinMost || most > GreatestMost {
+		return fmt.Errorf("must be from %d to %d bytes, so that the work with its status fits in etcd, not %d", MinMost, GreatestMost, most)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func largest(manifests []work.Manifest) string {
 	}
 	slices.SortStableFunc(indexes, func(a, b int) int { return len(manifests[b].Raw) - len(manifests[a].Raw) })
 	var names []string
-	for _, i := range indexes[:min(told, len(indexes))] {
+	for _, i := range indexes[:min(maxNamed, len(indexes))] {
 		name := ""
 		m := metav1.PartialObjectMetadata{}
 		if err := json.Unmarshal(manifests[i].Raw, &m); err == nil {

@@ -117,7 +117,7 @@ func TestCheckMost_LeavesRoomToAllElse(t *testing.T) {
 	if objectsize.WorkLimit+objectsize.Reserve+others > etcd {
 		t.Error("etcd does not take what is let through")
 	}
-	for most, ok := range map[int]bool{-1: false, 0: false, LeastMost - 1: false, LeastMost: true, DefaultMost: true, GreatestMost: true, GreatestMost + 1: false} {
+	for most, ok := range map[int]bool{-1: false, 0: false, MinMost - 1: false, MinMost: true, DefaultMost: true, GreatestMost: true, GreatestMost + 1: false} {
 		if err := CheckMost(most); ok != (err == nil) {
 			t.Errorf("%d: %v", most, err)
 		}

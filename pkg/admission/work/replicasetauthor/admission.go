@@ -27,8 +27,8 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ReplicaSetAuthor"
-	// mostAsked is the largest number of sets that are checked for a write: each needs a call of the authorizer.
-	mostAsked = 4
+	// maxAsked is the largest number of sets that are checked for a write: each needs a call of the authorizer.
+	maxAsked = 4
 )
 
 // Plugin warns an author who may create works neither for all clusters nor for those of a set that is bound to the namespace. It refuses
@@ -69,7 +69,7 @@ func (p *Plugin) lacking(ctx context.Context, a admission.Attributes) []string {
 		return nil
 	}
 	names := p.bound(ctx, a.GetNamespace())
-	if len(names) > mostAsked {
+	if len(names) > maxAsked {
 		return nil
 	}
 	for _, name := range names {

@@ -58,7 +58,7 @@ func TestAuthor_IsToldWhichRoleIsMissing(t *testing.T) {
 	labelled := replicaSet("a")
 	labelled.Labels = map[string]string{"a": "b"}
 	both := []string{"s2", "s1"}
-	many := make([]string, mostAsked+1)
+	many := make([]string, maxAsked+1)
 	for i := range many {
 		many[i] = fmt.Sprint("s", i)
 	}

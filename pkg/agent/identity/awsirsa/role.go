@@ -97,8 +97,8 @@ func (i *role) Usable(s state.State) error {
 	return nil
 }
 
-// Keep implements identity.Identity. Nothing needs to be renewed: tokens are created on demand.
-func (i *role) Keep(ctx context.Context, _ *hub.Hub) error {
+// Maintain implements identity.Identity. Nothing needs to be renewed: tokens are created on demand.
+func (i *role) Maintain(ctx context.Context, _ *hub.Hub) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -36,8 +36,8 @@ const (
 	tokenPrefix = "k8s-aws-v1."
 	// tokenMargin is how long before its expiry a token is replaced.
 	tokenMargin = time.Minute
-	// mostSkew is the maximum clock skew. AWS allows more, but the token must stay valid for some time.
-	mostSkew = 5 * time.Minute
+	// maxSkew is the maximum clock skew. AWS allows more, but the token must stay valid for some time.
+	maxSkew = 5 * time.Minute
 )
 
 // Tokens creates tokens for an EKS cluster. A token is a presigned STS request for the identity of its signer, which EKS sends.
@@ -90,7 +90,7 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 		return "", time.Time{}, e.refusal(err)
 	}
 	// The SDK corrects the time of its own requests, but not that of a request which it only signs.
-	if skew := time.Duration(e.skew.Load()).Abs(); skew > mostSkew {
+	if skew := time.Duration(e.skew.Load()).Abs(); skew > maxSkew {
 		return "", time.Time{}, fmt.Errorf("this machine's clock differs from the clock of AWS by %s: set the clock, otherwise AWS rejects "+
 			"the token", skew.Round(time.Minute))
 	}

@@ -94,7 +94,7 @@ func (c *certificate) Step(ctx context.Context, by identity.Bootstrap) (bool, er
 		return false, err
 	}
 	if s.NextCSR != "" {
-		return c.look(ctx, by.Hub, kubeconfig)
+		return c.poll(ctx, by.Hub, kubeconfig)
 	}
 	name, hash, err := c.request(ctx, by.Hub)
 	if err == nil && by.NewKey {
@@ -105,8 +105,8 @@ func (c *certificate) Step(ctx context.Context, by identity.Bootstrap) (bool, er
 	return false, err
 }
 
-// look checks the state of the request. It writes the certificate to the state, and the kubeconfig if it is not empty.
-func (c *certificate) look(ctx context.Context, h *hub.Hub, kubeconfig []byte) (bool, error) {
+// poll checks the state of the request. It writes the certificate to the state, and the kubeconfig if it is not empty.
+func (c *certificate) poll(ctx context.Context, h *hub.Hub, kubeconfig []byte) (bool, error) {
 	s := c.agent.Store.Get()
 	csr, err := h.Kube.CertificatesV1().CertificateSigningRequests().Get(ctx, s.NextCSR, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -31,8 +31,8 @@ func renewAt(leaf *x509.Certificate, random float64) time.Time {
 	return leaf.NotBefore.Add(time.Duration(float64(life) * (0.75 + 0.1*random)))
 }
 
-// Keep implements identity.Identity.
-func (c *certificate) Keep(ctx context.Context, h *hub.Hub) error {
+// Maintain implements identity.Identity.
+func (c *certificate) Maintain(ctx context.Context, h *hub.Hub) error {
 	s := c.agent.Store.Get()
 	leaf, err := parseCert(s.Cert, s.Key, s.ClusterName, s.AgentName)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *certificate) renewStep(ctx context.Context, h *hub.Hub) (bool, error) {
 		}
 	}
 	if s := c.agent.Store.Get(); s.NextCSR != "" {
-		return c.look(ctx, h, nil)
+		return c.poll(ctx, h, nil)
 	}
 	_, _, err := c.request(ctx, h)
 	return false, err

@@ -25,8 +25,8 @@ const (
 	// pathIssuer and pathKeys are the paths of the OIDC discovery document and of the keys of the issuer of ServiceAccount tokens. Every
 	// ServiceAccount may read them, by Kubernetes' own ClusterRole system:service-account-issuer-discovery.
 	pathIssuer, pathKeys = "/.well-known/openid-configuration", "/openid/v1/jwks"
-	// mostRead is the maximum number of bytes of a response that are read.
-	mostRead = 1 << 20
+	// maxRead is the maximum number of bytes of a response that are read.
+	maxRead = 1 << 20
 )
 
 // clusterID returns an ID that differs between clusters, and is the same for all agents of one, whatever rights they have: a hash of the issuer of
@@ -46,9 +46,9 @@ func read(ctx context.Context, c *spoke.Cluster, path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	defer func() { _ = answer.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer, mostRead+1))
-	if err == nil && len(body) > mostRead {
-		err = fmt.Errorf("it has more than %d bytes", mostRead)
+	body, err := io.ReadAll(io.LimitReader(answer, maxRead+1))
+	if err == nil && len(body) > maxRead {
+		err = fmt.Errorf("it has more than %d bytes", maxRead)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)

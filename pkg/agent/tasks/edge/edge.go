@@ -61,7 +61,7 @@ func newTask(t *teller) task.Task {
 			}
 			loop := &task.Loop{What: what, Interval: func() time.Duration { return interval }, Timeout: 2 * hub.RequestTimeout,
 				News: t.View.NodesNews(), Pause: pause, Random: s.Random,
-				Do: func(ctx context.Context) error { return hub.Refused(t.look(ctx, s)) }}
+				Do: func(ctx context.Context) error { return hub.Refused(t.sync(ctx, s)) }}
 			return loop.Run(ctx)
 		},
 	}
@@ -84,8 +84,8 @@ func (t *teller) await(ctx context.Context) bool {
 	return true
 }
 
-// look compares the facts on the hub with the current ones, and writes them if they differ.
-func (t *teller) look(ctx context.Context, s task.Session) error {
+// sync compares the facts on the hub with the current ones, and writes them if they differ.
+func (t *teller) sync(ctx context.Context, s task.Session) error {
 	node, err := t.node(ctx, s)
 	if err != nil {
 		return err

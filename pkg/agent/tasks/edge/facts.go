@@ -20,8 +20,8 @@ import (
 
 // The hub's limits for the facts of a cluster. It would reject larger values, and all facts with them.
 const (
-	mostCPU, mostMemory = 1 << 20, 1 << 40
-	mostObjects         = 256
+	maxCPU, maxMemory = 1 << 20, 1 << 40
+	maxObjects        = 256
 )
 
 var (
@@ -77,7 +77,7 @@ func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) 
 func (t *teller) addNodes(now *edgev1alpha1.EdgeNodeStatus, before edgev1alpha1.EdgeNodeStatus) {
 	switch nodes := t.View.Nodes(); {
 	case nodes != nil && len(nodes.Arches) > 0:
-		now.Arch, now.CPU, now.Memory = archOf(nodes.Arches, before.Arch), within(nodes.CPU, mostCPU), within(nodes.Memory>>20, mostMemory)
+		now.Arch, now.CPU, now.Memory = archOf(nodes.Arches, before.Arch), within(nodes.CPU, maxCPU), within(nodes.Memory>>20, maxMemory)
 	case t.Own.NamespaceScoped:
 		now.Arch = runtime.GOARCH // that of the node that runs the agent
 	default:
@@ -110,5 +110,5 @@ func sorted(objects []edgev1alpha1.ClusterScopedObject) []edgev1alpha1.ClusterSc
 	objects = slices.DeleteFunc(objects, func(o edgev1alpha1.ClusterScopedObject) bool { return len(validation.IsDNS1123Subdomain(o.Name)) > 0 })
 	slices.SortFunc(objects, func(a, b edgev1alpha1.ClusterScopedObject) int { return cmp.Compare(a.Name, b.Name) })
 	objects = slices.Compact(objects)
-	return objects[:min(len(objects), mostObjects)]
+	return objects[:min(len(objects), maxObjects)]
 }

@@ -73,7 +73,7 @@ func New(o Options) task.Task {
 			defer done()
 			loop := &task.Loop{What: what, Interval: func() time.Duration { return interval }, Timeout: 2 * hub.RequestTimeout, Random: s.Random,
 				Do: func(ctx context.Context) error {
-					err := l.look(ctx, s)
+					err := l.sync(ctx, s)
 					if err == nil && len(o.Labels) == 0 && !o.Detect {
 						done() // the task is done
 					}
@@ -89,8 +89,8 @@ type labeller struct {
 	said repeat.Said
 }
 
-// look compares the labels on the hub with the desired ones, and writes the difference.
-func (l *labeller) look(ctx context.Context, s task.Session) error {
+// sync compares the labels on the hub with the desired ones, and writes the difference.
+func (l *labeller) sync(ctx context.Context, s task.Session) error {
 	var detected map[string]string
 	if l.Detect {
 		var err error
@@ -124,7 +124,7 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 		text = refused.Error()
 	}
 	if l.said.Again("refused", text) && text != "" {
-		l.Tell(ctx, corev1.EventTypeWarning, reasonRefused, text[:min(len(text), longestMessage)])
+		l.Tell(ctx, corev1.EventTypeWarning, reasonRefused, text[:min(len(text), maxMessage)])
 	}
 	if err == nil {
 		err = refused
@@ -132,8 +132,8 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 	return err
 }
 
-// longestMessage is the maximum length of the message of an event, in bytes.
-const longestMessage = 1024
+// maxMessage is the maximum length of the message of an event, in bytes.
+const maxMessage = 1024
 
 func wanted(c *clusterv1.ManagedCluster) string { return c.Annotations[annotation] }
 

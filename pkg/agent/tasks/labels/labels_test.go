@@ -235,7 +235,7 @@ func TestLabels_AreWrittenWhenTheHubSaysThatItIsTime(t *testing.T) {
 
 func TestOptions_Validate(t *testing.T) {
 	many := map[string]string{}
-	for i := range registration.MostClusterLabels + 1 {
+	for i := range registration.MaxClusterLabels + 1 {
 		many[fmt.Sprint("k", i)] = ""
 	}
 	for wrong, set := range map[string]map[string]string{

@@ -19,7 +19,7 @@ func New(own identity.Identity, needs rights.Rights) task.Task {
 		Name:   "renewing the identity",
 		Rights: needs,
 		Run: func(ctx context.Context, s task.Session) error {
-			return task.Over(own.Keep(ctx, s.Hub))
+			return task.Over(own.Maintain(ctx, s.Hub))
 		},
 	}
 }

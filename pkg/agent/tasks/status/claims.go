@@ -46,10 +46,10 @@ func (c Claims) reserved(name string) bool {
 }
 
 const (
-	// longestClaim is the maximum length of the value of a claim, and longestName that of its name.
-	longestClaim, longestName = 1024, 253
-	// mostRead is the maximum number of ClusterClaims that are read: a cluster that is not trusted may have any number of them.
-	mostRead = 10_000
+	// maxClaim is the maximum length of the value of a claim, and longestName that of its name.
+	maxClaim, maxName = 1024, 253
+	// maxRead is the maximum number of ClusterClaims that are read: a cluster that is not trusted may have any number of them.
+	maxRead = 10_000
 )
 
 var clusterClaims = schema.GroupVersionResource{
@@ -69,14 +69,14 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 		}
 		for _, item := range list.Items {
 			value, _, err := unstructured.NestedString(item.Object, "spec", "value")
-			if err == nil && value != "" && len(item.GetName()) <= longestName {
+			if err == nil && value != "" && len(item.GetName()) <= maxName {
 				// A value that is too long is cut, but stays recognizable as too long.
-				claims[item.GetName()] = strings.Clone(value[:min(len(value), longestClaim+1)])
+				claims[item.GetName()] = strings.Clone(value[:min(len(value), maxClaim+1)])
 			}
 		}
 		read += len(list.Items)
-		if read > mostRead {
-			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, the maximum that the agent reads", mostRead)
+		if read > maxRead {
+			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, the maximum that the agent reads", maxRead)
 		}
 		options.Continue = list.GetContinue()
 		if options.Continue == "" {
@@ -96,7 +96,7 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 		switch {
 		case registration.IsAgentClaim(name):
 			continue // only the agent makes this claim, and not the cluster
-		case len(own[name]) > longestClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims-registration.MostAgentClaims:
+		case len(own[name]) > maxClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims-registration.MaxAgentClaims:
 			skipped = append(skipped, name)
 			continue
 		case counts:
@@ -108,7 +108,7 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	text := strings.Join(skipped, " ")
 	if f.skipped.Again("skipped", text) && text != "" {
 		klog.FromContext(ctx).Info("ClusterClaims are not reported to the hub: there are too many, or their values are too long",
-			"most", f.claims.Most, "longest", longestClaim, "claims", shorten(text, longestMessage))
+			"most", f.claims.Most, "longest", maxClaim, "claims", shorten(text, maxMessage))
 	}
 	claims := make([]clusterv1.ManagedClusterClaim, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -144,7 +144,7 @@ func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
 			claims[claimRegion] = region
 		}
 	}
-	maps.DeleteFunc(claims, func(_, value string) bool { return len(value) > longestClaim }) // the cluster controls these values
+	maps.DeleteFunc(claims, func(_, value string) bool { return len(value) > maxClaim }) // the cluster controls these values
 	return claims
 }
 

@@ -59,9 +59,9 @@ var _ Facts = &spokeFacts{}
 
 // The hub's limits for a cluster. It would reject larger values, and the whole status with them.
 const (
-	longestVersion  = 256
-	mostResources   = 512
-	longestResource = 317
+	maxVersion   = 256
+	maxResources = 512
+	maxResource  = 317
 )
 
 // NewFacts returns the Facts of a cluster.
@@ -128,7 +128,7 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	if o.Unhealthy != nil {
 		return o
 	}
-	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil && len(version.GitVersion) <= longestVersion {
+	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil && len(version.GitVersion) <= maxVersion {
 		o.Version = version.GitVersion
 	}
 	if f.spoke.NamespaceScoped { // nothing else can be read
@@ -148,7 +148,7 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 		return o
 	}
 	if f.id == "" {
-		if id, err := f.spoke.ID(ctx); err == nil && len(id) <= longestClaim { // otherwise it is requested again next time
+		if id, err := f.spoke.ID(ctx); err == nil && len(id) <= maxClaim { // otherwise it is requested again next time
 			f.id = id
 		}
 	}
@@ -181,7 +181,7 @@ func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceLis
 	capacity, allocatable = clusterv1.ResourceList{}, clusterv1.ResourceList{}
 	add := func(to clusterv1.ResourceList, list corev1.ResourceList) {
 		for name, q := range list {
-			if len(name) > longestResource {
+			if len(name) > maxResource {
 				continue
 			}
 			sum := to[clusterv1.ResourceName(name)]
@@ -195,14 +195,14 @@ func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceLis
 			add(allocatable, node.Status.Allocatable)
 		}
 	}
-	if len(capacity) > mostResources || len(allocatable) > mostResources {
+	if len(capacity) > maxResources || len(allocatable) > maxResources {
 		return nil, nil
 	}
 	return capacity, allocatable
 }
 
-// mostArches is the maximum number of architectures that are counted, since a cluster may report any.
-const mostArches = 16
+// maxArches is the maximum number of architectures that are counted, since a cluster may report any.
+const maxArches = 16
 
 // nodesOf returns the sums over the nodes for other tasks.
 func nodesOf(nodes []*corev1.Node, capacity clusterv1.ResourceList) *hub.Nodes {
@@ -211,7 +211,7 @@ func nodesOf(nodes []*corev1.Node, capacity clusterv1.ResourceList) *hub.Nodes {
 	seen.CPU, seen.Memory = cpu.Value(), memory.Value()
 	for _, node := range nodes {
 		arch := node.Status.NodeInfo.Architecture
-		if _, counted := seen.Arches[arch]; counted || len(seen.Arches) < mostArches {
+		if _, counted := seen.Arches[arch]; counted || len(seen.Arches) < maxArches {
 			seen.Arches[arch]++
 		}
 	}

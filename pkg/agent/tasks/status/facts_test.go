@@ -122,7 +122,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 2}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("z", "3"), claim("y", "2"), claim("x", "1"),
-			claim("long", strings.Repeat("x", longestClaim+1)), claim(claimRegion, "mine"), claim("empty", ""), claim(registration.ClaimAgentVersion, "v9"))
+			claim("long", strings.Repeat("x", maxClaim+1)), claim(claimRegion, "mine"), claim("empty", ""), claim(registration.ClaimAgentVersion, "v9"))
 		o := f.Observe(quiet(t))
 		var names []string
 		for _, c := range o.Claims {
@@ -160,7 +160,7 @@ func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
 		}
 		f, _ := observing(t, Claims{Most: 20, Reserved: []string{".example.com"}}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claims...)
 		got := asMap(f.Observe(quiet(t)).Claims)
-		if _, told := got[claimRegion]; len(got) != cluster.MaxClusterClaims-registration.MostAgentClaims || !told {
+		if _, told := got[claimRegion]; len(got) != cluster.MaxClusterClaims-registration.MaxAgentClaims || !told {
 			t.Errorf("there are %d, and the agent's own is told: %t", len(got), told)
 		}
 	})
@@ -240,7 +240,7 @@ func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
 		}
 		f, _ := observing(t, Claims{Most: 20}, func() {}, nodes)
 		seen := f.Observe(quiet(t)).Nodes
-		if seen == nil || seen.CPU != 80 || seen.Memory != 40<<30 || len(seen.Arches) != mostArches || seen.Arches["amd64"] > 10 {
+		if seen == nil || seen.CPU != 80 || seen.Memory != 40<<30 || len(seen.Arches) != maxArches || seen.Arches["amd64"] > 10 {
 			t.Errorf("they are %+v", seen)
 		}
 	})

@@ -33,18 +33,18 @@ func TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes(t *testing
 		odd := node("a", "1", "1", false)
 		odd.Labels[corev1.LabelTopologyRegion] = long
 		odd.Status.Capacity[corev1.ResourceName(long)] = resource.MustParse("1")
-		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{odd}, claim(strings.Repeat("n", longestName+1), "1"), claim("x", long))
+		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{odd}, claim(strings.Repeat("n", maxName+1), "1"), claim("x", long))
 		f.spoke.Client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: long}
 		o := f.Observe(quiet(t))
 		if o.Version != "" || len(o.Capacity) != 1 || len(o.Claims) == 0 {
 			t.Errorf("there are a version of %d bytes, %d resources and %d claims", len(o.Version), len(o.Capacity), len(o.Claims))
 		}
 		for _, c := range o.Claims {
-			if len(c.Name) > longestName || len(c.Value) > longestClaim {
+			if len(c.Name) > maxName || len(c.Value) > maxClaim {
 				t.Errorf("a claim has a name of %d bytes and a value of %d", len(c.Name), len(c.Value))
 			}
 		}
-		for i := range 2 * mostResources {
+		for i := range 2 * maxResources {
 			odd.Status.Capacity[corev1.ResourceName(fmt.Sprint("example.com/", i))] = resource.MustParse("1")
 		}
 		if capacity, allocatable := sumNodes([]*corev1.Node{odd}); capacity != nil || allocatable != nil {
@@ -63,7 +63,7 @@ func TestAttack_AClusterWithAnIDWithoutEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		good := system.UID
-		for _, uid := range []types.UID{types.UID(strings.Repeat("u", longestClaim+1)), good} {
+		for _, uid := range []types.UID{types.UID(strings.Repeat("u", maxClaim+1)), good} {
 			system.UID = uid
 			if _, err := namespaces.Update(t.Context(), system, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 			}
 			list.SetContinue("more")
 			pages++
-			if pages > 2*mostRead/500 {
+			if pages > 2*maxRead/500 {
 				t.Error("it goes on")
 				list.SetContinue("")
 			}
@@ -96,7 +96,7 @@ func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 		if o := f.Observe(quiet(t)); o.Claims != nil {
 			t.Errorf("%d claims are told of more than are read", len(o.Claims))
 		}
-		if pages != mostRead/500+1 {
+		if pages != maxRead/500+1 {
 			t.Errorf("%d pages were read", pages)
 		}
 	})
@@ -114,7 +114,7 @@ func TestAttack_AnAPIServerThatSaysMuchOfItsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = probeLive(client.Discovery().RESTClient())(context.Background())
-	if err == nil || len(err.Error()) > 2*longestMessage || !strings.Contains(err.Error(), "etcd failed") {
+	if err == nil || len(err.Error()) > 2*maxMessage || !strings.Contains(err.Error(), "etcd failed") {
 		t.Errorf("%.3000v", err)
 	}
 }

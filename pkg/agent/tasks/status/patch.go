@@ -25,8 +25,8 @@ const (
 	reasonNamespaceApplyFailed  = "NamespaceApplyFailed" // the agent could not; the message has the error
 )
 
-// longestMessage is the maximum length of the message of a condition that the agent writes, in bytes.
-const longestMessage = 1024
+// maxMessage is the maximum length of the message of a condition that the agent writes, in bytes.
+const maxMessage = 1024
 
 // nextStatus returns the status with the observed values. Unknown ones stay unchanged.
 func (t *reporter) nextStatus(status clusterv1.ManagedClusterStatus, o Observation) clusterv1.ManagedClusterStatus {
@@ -37,11 +37,11 @@ func (t *reporter) nextStatus(status clusterv1.ManagedClusterStatus, o Observati
 		Reason: registration.ReasonAvailable, Message: registration.MessageAvailable}
 	if o.Unhealthy != nil {
 		available.Status, available.Reason = metav1.ConditionFalse, registration.ReasonKubeAPIServerUnhealthy
-		available.Message = "The kube-apiserver is not ok: " + shorten(o.Unhealthy.Error(), longestMessage)
+		available.Message = "The kube-apiserver is not ok: " + shorten(o.Unhealthy.Error(), maxMessage)
 	}
 	meta.SetStatusCondition(&next.Conditions, available)
 	for _, condition := range t.view.Reported() {
-		condition.Message = shorten(condition.Message, longestMessage)
+		condition.Message = shorten(condition.Message, maxMessage)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
 	t.addNamespaces(&next)
@@ -72,7 +72,7 @@ func (t *reporter) addNamespaces(status *clusterv1.ManagedClusterStatus) {
 			Reason: reasonNamespaceApplied, Message: "The namespace is there, with the hub's label"}
 		if result != nil {
 			condition.Status, condition.Reason = metav1.ConditionFalse, reasonNamespaceApplyFailed
-			condition.Message = shorten(result.Error(), longestMessage)
+			condition.Message = shorten(result.Error(), maxMessage)
 		}
 		meta.SetStatusCondition(&status.ManagedNamespaces[i].Conditions, condition)
 	}

@@ -29,7 +29,7 @@ func probeLive(client rest.Interface) func(context.Context) error {
 		case status == http.StatusNotFound:
 			return apierrors.NewNotFound(corev1.Resource("path"), path)
 		case status != 0 && len(body) > 0:
-			return fmt.Errorf("%s returned %d: %s", path, status, shorten(string(body[:min(len(body), 2*longestMessage)]), longestMessage))
+			return fmt.Errorf("%s returned %d: %s", path, status, shorten(string(body[:min(len(body), 2*maxMessage)]), maxMessage))
 		case err == nil:
 			return fmt.Errorf("%s returned %d", path, status)
 		}

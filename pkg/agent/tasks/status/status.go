@@ -39,8 +39,8 @@ type Options struct {
 	Version string
 	// Facts observe the agent's own cluster.
 	Facts Facts
-	// Anew creates the ManagedCluster again if it no longer exists on the hub. If it is nil, the task does not create it.
-	Anew func(context.Context) error
+	// Recreate creates the ManagedCluster again if it no longer exists on the hub. If it is nil, the task does not create it.
+	Recreate func(context.Context) error
 	// Refused is called with how the hub refuses the agent, one of registration's refusals, or "", after each read that shows it.
 	Refused func(ctx context.Context, refusal string) error
 	// NamespaceScoped means that the agent has rights in one namespace of the cluster alone.
@@ -79,17 +79,17 @@ func (t *reporter) run(ctx context.Context, s task.Session) error {
 		News: t.view.News(), Pause: pause, Random: s.Random,
 		Do: func(ctx context.Context) error {
 			// The hub writes conditions too.
-			return hub.Refused(retry.RetryOnConflict(retry.DefaultRetry, func() error { return t.look(ctx, s) }))
+			return hub.Refused(retry.RetryOnConflict(retry.DefaultRetry, func() error { return t.sync(ctx, s) }))
 		}}
 	return loop.Run(ctx)
 }
 
-// look compares the ManagedCluster on the hub with its desired state, and writes the difference.
-func (t *reporter) look(ctx context.Context, s task.Session) error {
+// sync compares the ManagedCluster on the hub with its desired state, and writes the difference.
+func (t *reporter) sync(ctx context.Context, s task.Session) error {
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, s.State.ClusterName, metav1.GetOptions{})
-	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.view.Seen() && t.Anew != nil {
-		if err := t.Anew(ctx); err != nil {
+	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.view.Seen() && t.Recreate != nil {
+		if err := t.Recreate(ctx); err != nil {
 			return err
 		}
 		t.view.See()
@@ -128,9 +128,9 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 	return nil
 }
 
-// unseenLooks is the number of consecutive reads after which a hidden ManagedCluster counts as a refusal: it may be hidden for a moment after the
+// unseenSyncs is the number of consecutive reads after which a hidden ManagedCluster counts as a refusal: it may be hidden for a moment after the
 // cluster was accepted, before the agent has its rights.
-const unseenLooks = 3
+const unseenSyncs = 3
 
 // tellRefusal reports how the hub refuses the agent, according to the read of the ManagedCluster. It ignores that the identity is not known, since
 // the lease task ends the session for that.
@@ -146,7 +146,7 @@ func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCl
 		}
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		t.unseen++
-		if t.unseen < unseenLooks {
+		if t.unseen < unseenSyncs {
 			return
 		}
 		refusal = registration.RefusalNoCluster

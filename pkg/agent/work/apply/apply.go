@@ -155,8 +155,8 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 			}
 			return done, nil
 		}
-		outdated := apierrors.IsAlreadyExists(err) || IsGone(err) && have != nil || apierrors.IsConflict(err) && !isOfFields(err)
-		if !outdated || try == tries {
+		stale := apierrors.IsAlreadyExists(err) || IsGone(err) && have != nil || apierrors.IsConflict(err) && !isOfFields(err)
+		if !stale || try == tries {
 			return have, err
 		}
 	}

@@ -63,7 +63,7 @@ func managerOf(object *unstructured.Unstructured, path []string) string {
 		if strings.HasPrefix(entry.Manager, DefaultManager) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
-		owned, ok := node(fields), true
+		owned, ok := fieldNode(fields), true
 		for _, key := range path {
 			owned, ok = below(owned, "f:"+key)
 			if !ok {

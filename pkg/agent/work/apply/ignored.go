@@ -59,10 +59,10 @@ func restore(next, whole, have, fields map[string]any) {
 	}
 }
 
-// node is a part of managedFields. An empty node stands for everything below it.
-type node map[string]any
+// fieldNode is a part of managedFields. An empty node stands for everything below it.
+type fieldNode map[string]any
 
-func below(fields node, key string) (node, bool) {
+func below(fields fieldNode, key string) (fieldNode, bool) {
 	if len(fields) == 0 {
 		return nil, true
 	}
@@ -71,7 +71,7 @@ func below(fields node, key string) (node, bool) {
 }
 
 // restoreItems does for a list what restore does for a map. The items of a list without keys are matched by their index.
-func (n node) restoreItems(next, whole, have []any) []any {
+func (n fieldNode) restoreItems(next, whole, have []any) []any {
 	if len(n) == 0 {
 		if len(next) != len(whole) || len(next) != len(have) {
 			return next
@@ -111,7 +111,7 @@ func (n node) restoreItems(next, whole, have []any) []any {
 }
 
 // of returns the parts of a value that are owned.
-func (n node) of(value any) any {
+func (n fieldNode) of(value any) any {
 	if len(n) == 0 {
 		return value
 	}

@@ -90,7 +90,7 @@ func (f fieldsOf) size() int {
 // not that of a list.
 func (f fieldsOf) keys() (names []string, ok bool) {
 	ok = true
-	look := func(e fieldpath.PathElement) {
+	visit := func(e fieldpath.PathElement) {
 		switch {
 		case e.Key != nil && names == nil:
 			for _, field := range *e.Key {
@@ -100,8 +100,8 @@ func (f fieldsOf) keys() (names []string, ok bool) {
 			ok = false
 		}
 	}
-	f.own.Members.Iterate(look)
-	f.own.Children.Iterate(look)
+	f.own.Members.Iterate(visit)
+	f.own.Children.Iterate(visit)
 	return names, ok
 }
 

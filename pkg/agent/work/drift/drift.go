@@ -92,8 +92,8 @@ func (w *Watcher) Seen(t apply.Target, version string) {
 	}
 }
 
-// Keep ends the watches of a work for all objects but the given ones.
-func (w *Watcher) Keep(work string, targets sets.Set[apply.Target]) {
+// Retain ends the watches of a work for all objects but the given ones.
+func (w *Watcher) Retain(work string, targets sets.Set[apply.Target]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t, one := range w.watches {
@@ -117,8 +117,8 @@ func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *watched,
 	defer one.stop()
 	objects := w.Client.Resource(t.GroupVersionResource).Namespace(t.Namespace)
 	watch.Run(ctx, objects, watch.Options{FieldSelector: fields.OneTermEqualSelector("metadata.name", t.Name).String(), Version: version}, watch.Handler{
-		Started: func() { w.hear(one, "") },
-		Event:   func(o *metav1.PartialObjectMetadata, _ bool) { w.hear(one, o.ResourceVersion) },
+		Started: func() { w.observe(one, "") },
+		Event:   func(o *metav1.PartialObjectMetadata, _ bool) { w.observe(one, o.ResourceVersion) },
 		Lost:    func() { w.lost(one) },
 		Failed: func(err error, delay time.Duration) {
 			if err != nil {
@@ -128,8 +128,8 @@ func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *watched,
 	})
 }
 
-// hear records a resource version, and notifies the works of the object if it is new.
-func (w *Watcher) hear(one *watched, version string) {
+// observe records a resource version, and notifies the works of the object if it is new.
+func (w *Watcher) observe(one *watched, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one.open && version == one.version {

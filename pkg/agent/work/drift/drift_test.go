@@ -109,7 +109,7 @@ func TestWatcher(t *testing.T) {
 	}
 
 	// A write by the agent is not a change; and the other work is no longer notified.
-	w.Keep("b", nil)
+	w.Retain("b", nil)
 	third := w.change(second, "2")
 	w.Seen(w.target("cm"), third.GetResourceVersion())
 	if err := w.objects.Delete(t.Context(), "cm", metav1.DeleteOptions{}); err != nil {
@@ -141,7 +141,7 @@ func TestWatcher_HasABound(t *testing.T) {
 	if !w.Watch(ctx, "a", w.target("cm1"), "1") || w.Watch(ctx, "a", w.target("cm2"), "1") || w.Fresh(w.target("cm2"), "1") {
 		t.Error("more is watched than may be")
 	}
-	w.Keep("a", sets.New(w.target("cm2")))
+	w.Retain("a", sets.New(w.target("cm2")))
 	if !w.Watch(ctx, "a", w.target("cm2"), "1") {
 		t.Error("it is not watched")
 	}

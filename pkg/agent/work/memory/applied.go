@@ -46,9 +46,9 @@ type Applied struct {
 	taken map[types.UID]time.Time
 }
 
-// takesAgain is for how long a record is left to another agent that has taken it back. That agent is running too: if both took it over after each
+// takeoverBackoff is for how long a record is left to another agent that has taken it back. That agent is running too: if both took it over after each
 // change, they would overwrite each other forever.
-const takesAgain = time.Hour
+const takeoverBackoff = time.Hour
 
 var _ Memory = &Applied{}
 
@@ -110,7 +110,7 @@ func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
 
 // Make implements Memory. It takes over a record of another agent, as upstream's agents do: by its name the record is for this work of this hub. If
 // the other agent takes it back, it is left to that agent for a while: the owner of a record only matters when the work is missing.
-func (a *Applied) Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error) {
+func (a *Applied) Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
 	want := &workv1.AppliedManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
 		ObjectMeta: metav1.ObjectMeta{Name: a.nameOf(work), Labels: maps.Clone(labels), Finalizers: []string{Finalizer}},
@@ -121,7 +121,7 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 		return nil, err
 	}
 	delete(given, "status")
-	object, err := findOrMake(ctx, a.client, &unstructured.Unstructured{Object: given}, anew)
+	object, err := getOrCreate(ctx, a.client, &unstructured.Unstructured{Object: given}, isNew)
 	if err != nil {
 		return nil, fmt.Errorf("getting or creating %s %s: %w", apply.AppliedKind, want.Name, err)
 	}
@@ -131,7 +131,7 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 	}
 	r := recordOf(have)
 	finalized := slices.Contains(have.Finalizers, Finalizer)
-	if have.DeletionTimestamp == nil && have.Spec.AgentID != want.Spec.AgentID && !a.takes(have.UID) {
+	if have.DeletionTimestamp == nil && have.Spec.AgentID != want.Spec.AgentID && !a.mayTakeOver(have.UID) {
 		want.Spec.AgentID = have.Spec.AgentID
 	}
 	if have.DeletionTimestamp != nil || finalized && equality.Semantic.DeepEqual(have.Spec, want.Spec) {
@@ -151,22 +151,22 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 	return r, err
 }
 
-// takes reports whether to take over a record of another agent now.
-func (a *Applied) takes(record types.UID) bool {
+// mayTakeOver reports whether to take over a record of another agent now.
+func (a *Applied) mayTakeOver(record types.UID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	if since, ok := a.taken[record]; ok && now.Sub(since) < takesAgain {
+	if since, ok := a.taken[record]; ok && now.Sub(since) < takeoverBackoff {
 		return false
 	}
-	maps.DeleteFunc(a.taken, func(_ types.UID, since time.Time) bool { return now.Sub(since) >= takesAgain })
+	maps.DeleteFunc(a.taken, func(_ types.UID, since time.Time) bool { return now.Sub(since) >= takeoverBackoff })
 	a.taken[record] = now
 	return true
 }
 
-// findOrMake returns the object with the name of the given one, which it creates if it does not exist.
-func findOrMake(ctx context.Context, client dynamic.ResourceInterface, want *unstructured.Unstructured, anew bool) (*unstructured.Unstructured, error) {
-	if !anew {
+// getOrCreate returns the object with the name of the given one, which it creates if it does not exist.
+func getOrCreate(ctx context.Context, client dynamic.ResourceInterface, want *unstructured.Unstructured, isNew bool) (*unstructured.Unstructured, error) {
+	if !isNew {
 		if have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{}); !apply.IsGone(err) {
 			return have, err
 		}

@@ -69,7 +69,7 @@ type Memory interface {
 	Find(ctx context.Context, work string) (*Record, error)
 	// Make returns the record of a work, and creates it with these labels if it does not exist. anew means that it probably does not exist: then it
 	// is created without a read first.
-	Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error)
+	Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error)
 	// Remember replaces the resources of a record.
 	Remember(ctx context.Context, r *Record, resources []Resource) error
 	// Evict records when the work was first missing, or nil if it exists.

@@ -29,8 +29,8 @@ const RecordLabel = "work.clusterhub.dev/agent"
 const (
 	// shortHash is the length of a hash in names and labels, whose length is limited.
 	shortHash = 32
-	// mostResources and mostBytes bound a record: a ConfigMap has at most 1 MiB.
-	mostResources, mostBytes = 2048, 768 << 10
+	// maxResources and mostBytes bound a record: a ConfigMap has at most 1 MiB.
+	maxResources, maxBytes = 2048, 768 << 10
 )
 
 // The keys of a record.
@@ -105,7 +105,7 @@ func (n *Namespaced) record(object *unstructured.Unstructured) *Record {
 	if err := json.Unmarshal([]byte(data[keyResources]), &resources); err != nil {
 		return r
 	}
-	for _, one := range resources[:min(len(resources), mostResources)] {
+	for _, one := range resources[:min(len(resources), maxResources)] {
 		if one.Resource != "" && one.Version != "" && one.Name != "" {
 			r.Resources = append(r.Resources, Resource{UID: one.UID, Target: apply.Target{
 				GroupVersionResource: schema.GroupVersionResource{Group: one.Group, Version: one.Version, Resource: one.Resource},
@@ -136,14 +136,14 @@ func (n *Namespaced) Find(ctx context.Context, work string) (*Record, error) {
 }
 
 // Make implements Memory.
-func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error) {
+func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
 	name, labels := nameOfRecord(n.hubHash, work), n.labels(labels)
 	want := map[string]string{keyHub: n.hubHash, keyAgent: n.agentID, keyWork: work}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	object.SetName(name)
 	object.SetLabels(labels)
 	_ = unstructured.SetNestedStringMap(object.Object, want, "data")
-	have, err := findOrMake(ctx, n.client, object, anew)
+	have, err := getOrCreate(ctx, n.client, object, isNew)
 	if err != nil {
 		return nil, fmt.Errorf("getting or creating the record %s/%s: %w", n.namespace, name, err)
 	}
@@ -175,7 +175,7 @@ func (n *Namespaced) patch(ctx context.Context, r *Record, data, metadata map[st
 	}
 	after, err := n.client.Patch(ctx, r.Owner.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: apply.DefaultManager})
 	if apply.IsGone(err) {
-		return n.outdated(r, "it was deleted")
+		return n.staleError(r, "it was deleted")
 	}
 	if err != nil {
 		return fmt.Errorf("writing the record %s/%s: %w", n.namespace, r.Owner.Name, err)
@@ -184,7 +184,7 @@ func (n *Namespaced) patch(ctx context.Context, r *Record, data, metadata map[st
 	return nil
 }
 
-func (n *Namespaced) outdated(r *Record, why string) error {
+func (n *Namespaced) staleError(r *Record, why string) error {
 	return apierrors.NewConflict(corev1.Resource("configmaps"), r.Owner.Name, errors.New(why))
 }
 
@@ -205,9 +205,9 @@ func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []Resour
 	if err != nil {
 		return err
 	}
-	if len(all) > mostResources || len(data) > mostBytes {
+	if len(all) > maxResources || len(data) > maxBytes {
 		return fmt.Errorf("expected at most %d objects and %d bytes in the record %s/%s, got %d and %d: split the work",
-			mostResources, mostBytes, n.namespace, r.Owner.Name, len(all), len(data))
+			maxResources, maxBytes, n.namespace, r.Owner.Name, len(all), len(data))
 	}
 	if err := n.patch(ctx, r, map[string]any{keyResources: string(data)}, nil); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (n *Namespaced) Drop(ctx context.Context, r *Record) error {
 		return err
 	}
 	if !n.record(object).Deleting {
-		return n.outdated(r, "it is not being deleted")
+		return n.staleError(r, "it is not being deleted")
 	}
 	is, version := object.GetUID(), object.GetResourceVersion()
 	err = n.client.Delete(ctx, r.Owner.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &is, ResourceVersion: &version}})

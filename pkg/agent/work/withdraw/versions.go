@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// mostVersions is the maximum number of versions of a group that are requested.
-const mostVersions = 10
+// maxVersions is the maximum number of versions of a group that are requested.
+const maxVersions = 10
 
 // versions finds the versions in which a cluster serves resources. A complete discovery is too much to request from a cluster that is not trusted: it
 // could return any number of groups, and any number of kinds in each. So versions requests only the group of a resource, one version after another,
@@ -26,7 +26,7 @@ type versions struct{ client rest.Interface }
 
 // otherVersion returns a target in a served version if its own is not served. It returns false if no version is served.
 func (v versions) otherVersion(ctx context.Context, t apply.Target) (apply.Target, bool, error) {
-	version, err := v.ask(ctx, t.GroupVersionResource)
+	version, err := v.discover(ctx, t.GroupVersionResource)
 	if err != nil || version == "" {
 		return t, false, err
 	}
@@ -34,8 +34,8 @@ func (v versions) otherVersion(ctx context.Context, t apply.Target) (apply.Targe
 	return t, true, nil
 }
 
-// ask returns a different version that has the resource, or "".
-func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
+// discover returns a different version that has the resource, or "".
+func (v versions) discover(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
 	if resource.Group == "" { // the core group has only one version
 		return "", nil
 	}
@@ -49,9 +49,9 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 			continue
 		}
 		asked++
-		if asked > mostVersions {
+		if asked > maxVersions {
 			return "", fmt.Errorf("group %s has more than %d versions besides %s: too many to look for %s in them",
-				resource.Group, mostVersions, resource.Version, resource.Resource)
+				resource.Group, maxVersions, resource.Version, resource.Resource)
 		}
 		list := &metav1.APIResourceList{}
 		if err := v.client.Get().AbsPath("apis", resource.Group, served.Version).Do(ctx).Into(list); ignoreNotFound(err) != nil {

@@ -82,7 +82,7 @@ func TestOtherVersion_OfAClusterThatLies(t *testing.T) {
 	if ok || err == nil || !strings.Contains(err.Error(), "more than 10 versions") {
 		t.Errorf("it is found: %t, %v", ok, err)
 	}
-	if n := requests.Load(); n != 1+mostVersions {
+	if n := requests.Load(); n != 1+maxVersions {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -43,8 +43,8 @@ const (
 	pageSize = 500
 	// tries is the number of attempts to write a record that other clients change concurrently.
 	tries = 5
-	// mostErrors is the maximum number of objects of a record that are named in an error.
-	mostErrors = 8
+	// maxErrors is the maximum number of objects of a record that are named in an error.
+	maxErrors = 8
 	// askedAnnotation has the UID of a record for which a request to orphan the dependents was sent to the garbage collector.
 	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
@@ -342,7 +342,7 @@ func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.
 		case ctx.Err() != nil:
 			errs = append(errs, ctx.Err())
 			return false
-		case len(errs) == mostErrors:
+		case len(errs) == maxErrors:
 			more++
 		default:
 			errs = append(errs, fmt.Errorf("%s of work %s: %w", t, r.Work, err))

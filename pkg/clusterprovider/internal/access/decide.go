@@ -184,7 +184,7 @@ func (s *seen) giving(d decision) decision {
 		// While it is unknown whether the Cluster still has the cluster, nothing is granted, and nothing taken back.
 		d.do, d.why = keep, c.withheld
 		if d.why == nil {
-			d.again = nextLook(s.ar, s.now, renewal)
+			d.again = nextCheck(s.ar, s.now, renewal)
 		}
 		return d
 	case c.withheld != nil:
@@ -338,9 +338,9 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 	return "its phase is " + cmp.Or(cluster.Status.Phase, "not known")
 }
 
-// nextLook returns the time until the next reconcile of a request with access: when it must be renewed, or after a while, to check that its Secrets
+// nextCheck returns the time until the next reconcile of a request with access: when it must be renewed, or after a while, to check that its Secrets
 // still exist. The checks are spread out, also after a restart. A zero renewal means never.
-func nextLook(ar *v1alpha1.AccessRequest, now, renewal time.Time) time.Duration {
+func nextCheck(ar *v1alpha1.AccessRequest, now, renewal time.Time) time.Duration {
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, now.UnixNano(), ar.UID) // never fails
 	look := clusterprovider.ResyncInterval + time.Duration(float64(clusterprovider.ResyncInterval)*float64(h.Sum32())/(1<<32))

@@ -201,7 +201,7 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 }
 
 func TestDecide_ARequestThatHasAccess(t *testing.T) {
-	look := ", again in " + nextLook(granted().ar, anyTime, time.Time{}).String()
+	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	const changed = "grant: its Secret is not there as it was made"
 	decides(t, granted, decided{
 		"all is well":                       {func(*seen) {}, "keep" + look},
@@ -237,7 +237,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 			s.now = answer.RenewalOf(s.ar, created, expires).Add(-time.Minute)
 		}, "keep, again in 1m0s"},
 		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
-			"keep, again in " + nextLook(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
+			"keep, again in " + nextCheck(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
 		"its token outlives it":           {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives it, or does not say when it expires"},
 		"its token does not say how long": {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives it, or does not say when it expires"},
 		"a cluster whose clock is ahead":  {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
@@ -258,7 +258,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 
 // TestDecide_AfterAnUpgrade: access of earlier versions is granted again if their records are incomplete, and otherwise kept.
 func TestDecide_AfterAnUpgrade(t *testing.T) {
-	look := ", again in " + nextLook(granted().ar, anyTime, time.Time{}).String()
+	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	decides(t, byOIDC, decided{
 		"all is said":                        {func(*seen) {}, "keep" + look},
 		"not which issuer is trusted":        {func(s *seen) { s.ar.Status.Conditions = s.ar.Status.Conditions[:1] }, "grant: it does not say which issuer is trusted for it"},
@@ -267,7 +267,7 @@ func TestDecide_AfterAnUpgrade(t *testing.T) {
 		"not until when tokens are valid": {func(s *seen) {
 			s.ar.Spec.OIDC, s.ar.Spec.Token = nil, &v1alpha1.TokenConfig{}
 			s.token(anyTime, anyTime.Add(time.Hour))
-		}, "keep, again in " + nextLook(granted().ar, anyTime, time.Time{}).String()},
+		}, "keep, again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()},
 		"nor whether it was denied": {func(s *seen) { s.ar.Status.Phase, s.denied = v1alpha1.REQUEST_DENIED, true }, "deny, end, take back"},
 	})
 }

@@ -73,7 +73,7 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	if err != nil {
 		return nil, err
 	}
-	granted.roles = r.roles.Look(ctx, t, s.cluster, wanted, target.JustNow)
+	granted.roles = r.roles.Check(ctx, t, s.cluster, wanted, target.JustNow)
 	return granted, nil
 }
 
@@ -90,7 +90,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 	if err != nil {
 		return nil, fmt.Errorf("requesting a token: %w", err)
 	}
-	if err := r.keepSource(ctx, s, t, name); err != nil {
+	if err := r.syncSource(ctx, s, t, name); err != nil {
 		return nil, fmt.Errorf("the source of short-lived tokens: %w", err)
 	}
 	r.issuers.Forget(ar.UID)
@@ -110,8 +110,8 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 	return granted, nil
 }
 
-// keepSource reconciles the source of short-lived tokens, if the hub has a namespace for it.
-func (r *Reconciler) keepSource(ctx context.Context, s *seen, t *target.Target, name string) error {
+// syncSource reconciles the source of short-lived tokens, if the hub has a namespace for it.
+func (r *Reconciler) syncSource(ctx context.Context, s *seen, t *target.Target, name string) error {
 	if !r.answers.Sources(ctx) {
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
@@ -155,5 +155,5 @@ func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	return r.answers.Roles(ctx, s.ar, r.roles.Look(ctx, t, s.cluster, wanted, target.Lately))
+	return r.answers.Roles(ctx, s.ar, r.roles.Check(ctx, t, s.cluster, wanted, target.Lately))
 }

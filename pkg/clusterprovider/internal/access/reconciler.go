@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	done := func() {}
 	if d.do == look {
-		done = r.lookCloser(ctx, s)
+		done = r.readMore(ctx, s)
 		defer done()
 		d = decide(s)
 	}
@@ -107,8 +107,8 @@ func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen 
 	return s
 }
 
-// lookCloser reads from the hub and the provider. Until the returned function is called, the cluster is not withdrawn from its Cluster.
-func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
+// readMore reads from the hub and the provider. Until the returned function is called, the cluster is not withdrawn from its Cluster.
+func (r *Reconciler) readMore(ctx context.Context, s *seen) (done func()) {
 	c := &closer{}
 	s.closer, done = c, func() {}
 	ends := s.deleted() || s.ar.Status.IsDenied()
@@ -175,7 +175,7 @@ func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.
 	if err := r.answers.Report(ctx, before, ar); err != nil {
 		return hub.Settle(err)
 	}
-	return reconcile.Result{RequeueAfter: nextLook(ar, time.Now(), granted.renewal)}, nil
+	return reconcile.Result{RequeueAfter: nextCheck(ar, time.Now(), granted.renewal)}, nil
 }
 
 // give does in the cluster what is decided. If that fails, it returns the decision after the failure; the error is a conflict.

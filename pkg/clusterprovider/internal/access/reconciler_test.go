@@ -79,7 +79,7 @@ func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
 	now := time.Now()
 	seen := map[time.Duration]bool{}
 	for i := range 200 {
-		look := nextLook(request("a", types.UID(strconv.Itoa(i))), now, now.Add(time.Hour))
+		look := nextCheck(request("a", types.UID(strconv.Itoa(i))), now, now.Add(time.Hour))
 		if look < clusterprovider.ResyncInterval || look > 2*clusterprovider.ResyncInterval {
 			t.Errorf("looks again after %s", look)
 		}
@@ -89,16 +89,16 @@ func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
 		t.Errorf("200 looks are in %d different seconds", len(seen))
 	}
 	ar := request("a", "1")
-	if one, two := nextLook(ar, now, time.Time{}), nextLook(ar, now.Add(time.Second), time.Time{}); one == two {
+	if one, two := nextCheck(ar, now, time.Time{}), nextCheck(ar, now.Add(time.Second), time.Time{}); one == two {
 		t.Errorf("all looks are %s apart", one)
 	}
-	if look := nextLook(ar, now, now.Add(time.Minute)); look != time.Minute {
+	if look := nextCheck(ar, now, now.Add(time.Minute)); look != time.Minute {
 		t.Errorf("a renewal in a minute waits for %s", look)
 	}
-	if look := nextLook(ar, now, now.Add(-time.Minute)); look <= 0 || look > time.Minute {
+	if look := nextCheck(ar, now, now.Add(-time.Minute)); look <= 0 || look > time.Minute {
 		t.Errorf("a renewal that is overdue comes after %s", look)
 	}
-	if look := nextLook(ar, now, time.Time{}); look < clusterprovider.ResyncInterval {
+	if look := nextCheck(ar, now, time.Time{}); look < clusterprovider.ResyncInterval {
 		t.Errorf("what is never renewed is looked at after %s", look)
 	}
 }

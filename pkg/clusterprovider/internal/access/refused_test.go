@@ -73,7 +73,7 @@ func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
 	s := r.see(ctx, ar)
 	s.cluster, s.noCluster = cluster, nil
-	r.lookCloser(ctx, s)()
+	r.readMore(ctx, s)()
 	return s
 }
 
@@ -320,7 +320,7 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	}
 	r.Leftovers = leftovers.New(r.Identity, reachable{r.truster, empty.URL}, r.client, r.client)
 	r.Leftovers.Trust = r.issuers.Again
-	r.Leftovers.Look(t.Context(), r.cluster)
+	r.Leftovers.Search(t.Context(), r.cluster)
 	if got := r.trusted(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
 		t.Errorf("the cluster trusts %v", got)
 	}

@@ -67,7 +67,7 @@ func (r *referring) looks(ar *v1alpha1.AccessRequest, maxAge time.Duration) (say
 		r.t.Fatal(err)
 	}
 	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "blue"}}
-	seen := r.roles.Look(r.t.Context(), &target.Target{Client: r.in}, blue, wanted, maxAge)
+	seen := r.roles.Check(r.t.Context(), &target.Target{Client: r.in}, blue, wanted, maxAge)
 	if err := r.answers.Roles(r.t.Context(), ar, seen); err != nil {
 		r.t.Fatal(err)
 	}

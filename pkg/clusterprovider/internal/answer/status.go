@@ -112,8 +112,8 @@ func (r *Answers) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionRoles, "LookForRoles")
 }
 
-// mostRolesNamed limits the length of a message.
-const mostRolesNamed = 20
+// maxRolesNamed limits the length of a message.
+const maxRolesNamed = 20
 
 // rememberRoles sets the condition about the roles of a request. What is unknown stays as it was last reported.
 func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
@@ -128,8 +128,8 @@ func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 		return
 	case len(s.Missing) > 0:
 		named, more := s.Missing, ""
-		if len(named) > mostRolesNamed {
-			named, more = named[:mostRolesNamed], fmt.Sprintf(" and %d more", len(s.Missing)-mostRolesNamed)
+		if len(named) > maxRolesNamed {
+			named, more = named[:maxRolesNamed], fmt.Sprintf(" and %d more", len(s.Missing)-maxRolesNamed)
 		}
 		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonRolesMissing
 		condition.Message = "not in the cluster, and so without any right as yet: " + strings.Join(named, ", ") + more

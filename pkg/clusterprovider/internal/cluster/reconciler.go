@@ -171,7 +171,7 @@ func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		return r.withdraw(ctx, former, state)
 	}
 	if state.Ready {
-		r.access.Leftovers.Look(ctx, cluster)
+		r.access.Leftovers.Search(ctx, cluster)
 	}
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
@@ -250,7 +250,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 	if err := r.access.CloseKnown(closing, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
 	}
-	r.access.Leftovers.LastLook(ctx, cluster)
+	r.access.Leftovers.SearchLast(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
 		err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.ClusterFinalizer()) })

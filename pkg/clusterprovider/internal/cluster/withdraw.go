@@ -51,20 +51,20 @@ func (r *Reconciler) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Clus
 	if !ok || !cluster.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	look := reconcile.Result{RequeueAfter: withdrawnInterval}
+	result := reconcile.Result{RequeueAfter: withdrawnInterval}
 	why, err := withdrawer.Withdrawn(ctx, cluster)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("Cannot tell whether an ignored Cluster still has its cluster", "reason", err.Error())
 	}
 	if err != nil || why == "" {
-		return look, nil
+		return result, nil
 	}
 	state, err := r.provider.Ensure(ctx, cluster.DeepCopy(), profile)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !state.Withdrawn {
-		return look, nil
+		return result, nil
 	}
 	return r.withdraw(ctx, cluster, state)
 }

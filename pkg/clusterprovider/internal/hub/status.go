@@ -22,8 +22,8 @@ import (
 // RetryInterval is the interval between calls of a provider for a cluster that is not ready, or not gone, unless the provider returns another one.
 const RetryInterval = 2 * time.Second
 
-// outdatedInterval is the delay before an object is reconciled again after a conflict, so that the caches have the change.
-const outdatedInterval = 100 * time.Millisecond
+// conflictInterval is the delay before an object is reconciled again after a conflict, so that the caches have the change.
+const conflictInterval = 100 * time.Millisecond
 
 // MaxMessage is the maximum length of a condition's message in the API.
 const MaxMessage = 32768
@@ -79,7 +79,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 // Settle returns the result of a reconcile whose write failed. That the object changed or was deleted is not an error.
 func Settle(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: outdatedInterval}, nil
+		return reconcile.Result{RequeueAfter: conflictInterval}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -82,28 +82,28 @@ func (r *Leftovers) Vanished(ctx context.Context, object client.Object) []reconc
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-// Look searches a usable cluster, if it is due.
-func (r *Leftovers) Look(ctx context.Context, cluster *v1alpha1.Cluster) {
+// Search searches a usable cluster, if it is due.
+func (r *Leftovers) Search(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, ok := r.due.Load(cluster.UID); ok && time.Now().Before(due.(time.Time)) {
 		return
 	}
 	// First, so that it is not lost if a request vanishes during the search.
-	r.lookIn(cluster, leftoversInterval)
+	r.searchAfter(cluster, leftoversInterval)
 	if !r.remove(ctx, cluster) {
-		r.lookIn(cluster, clusterprovider.ResyncInterval)
+		r.searchAfter(cluster, clusterprovider.ResyncInterval)
 	}
 }
 
-func (r *Leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
+func (r *Leftovers) searchAfter(cluster *v1alpha1.Cluster, interval time.Duration) {
 	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(interval, 0.2)))
 }
 
-// lookedLast is the due time of a cluster after its last search.
-var lookedLast = time.Unix(1<<40, 0)
+// searchedLast is the due time of a cluster after its last search.
+var searchedLast = time.Unix(1<<40, 0)
 
-// LastLook searches a cluster once before its Cluster is deleted: the cluster may live on, and is not searched later.
-func (r *Leftovers) LastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
-	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
+// SearchLast searches a cluster once before its Cluster is deleted: the cluster may live on, and is not searched later.
+func (r *Leftovers) SearchLast(ctx context.Context, cluster *v1alpha1.Cluster) {
+	if due, _ := r.due.Swap(cluster.UID, searchedLast); due != any(searchedLast) {
 		r.remove(ctx, cluster)
 	}
 }

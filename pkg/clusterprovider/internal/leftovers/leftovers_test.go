@@ -313,20 +313,20 @@ func TestLeftovers_AreLookedForRarely(t *testing.T) {
 	s, provider := newSwept(t), &connects{}
 	s.provider = provider
 	for range 3 {
-		s.Look(t.Context(), s.cluster)
+		s.Search(t.Context(), s.cluster)
 	}
 	due, _ := s.due.Load(s.cluster.UID)
 	if after := time.Until(due.(time.Time)); provider.times != 1 || after < clusterprovider.ResyncInterval-time.Minute || after > 2*clusterprovider.ResyncInterval {
 		t.Errorf("looked %d times, and again in %s", provider.times, after)
 	}
 	for range 3 {
-		s.LastLook(t.Context(), s.cluster)
+		s.SearchLast(t.Context(), s.cluster)
 	}
 	if provider.times != 2 {
 		t.Errorf("looked %d times in the end", provider.times-1)
 	}
 	s.Forget(s.cluster)
-	s.LastLook(t.Context(), s.cluster)
+	s.SearchLast(t.Context(), s.cluster)
 	if provider.times != 3 {
 		t.Error("the last look is not had at one that has not been looked through")
 	}
@@ -343,14 +343,14 @@ func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
 		before(ar)
 		return len(s.Vanished(t.Context(), ar))
 	}
-	s.Look(t.Context(), s.cluster)
+	s.Search(t.Context(), s.cluster)
 	if n := vanish("released", func(ar *v1alpha1.AccessRequest) { s.LetGo(ar) }); n != 0 {
 		t.Errorf("of one that was let go, %d clusters are looked at", n)
 	}
 	if n := vanish("never", func(ar *v1alpha1.AccessRequest) { ar.Status.Conditions = nil }); n != 0 {
 		t.Errorf("of one that never had access, %d clusters are looked at", n)
 	}
-	s.Look(t.Context(), s.cluster)
+	s.Search(t.Context(), s.cluster)
 	if provider.times != 1 {
 		t.Errorf("looked %d times", provider.times)
 	}
@@ -362,12 +362,12 @@ func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
 	if n := vanish("lost", func(*v1alpha1.AccessRequest) {}); n != 1 {
 		t.Errorf("%d clusters are looked at", n)
 	}
-	s.Look(t.Context(), s.cluster)
+	s.Search(t.Context(), s.cluster)
 	if provider.times != 2 {
 		t.Errorf("looked %d times", provider.times)
 	}
 	vanish("lost", func(*v1alpha1.AccessRequest) {})
-	s.LastLook(t.Context(), s.cluster)
+	s.SearchLast(t.Context(), s.cluster)
 	if provider.times != 3 {
 		t.Error("a cluster that is let go meanwhile has no last look")
 	}

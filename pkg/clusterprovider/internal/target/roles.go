@@ -114,8 +114,8 @@ type SeenRoles struct {
 	Missing []string
 }
 
-// Look checks whether the roles exist that are only referred to. A failure to do so does not make complete access fail.
-func (c *Roles) Look(
+// Check checks whether the roles exist that are only referred to. A failure to do so does not make complete access fail.
+func (c *Roles) Check(
 	ctx context.Context, t *Target, cluster *v1alpha1.Cluster, wanted *rights.Rights, maxAge time.Duration,
 ) (seen SeenRoles) {
 	for _, role := range wanted.ReferredTo() {

@@ -136,7 +136,7 @@ func foreignSubject(
 	if err := t.List(ctx, roleBindings); err != nil {
 		return "", false, err
 	}
-	look := func(object client.Object, subjects []rbacv1.Subject) {
+	visit := func(object client.Object, subjects []rbacv1.Subject) {
 		_, made := object.GetLabels()[own.NameLabel()]
 		given, said := object.GetAnnotations()[own.NamesAnnotation()]
 		same := made && (!said || given == names(provider))
@@ -145,10 +145,10 @@ func foreignSubject(
 		}
 	}
 	for i := range clusterRoleBindings.Items {
-		look(&clusterRoleBindings.Items[i], clusterRoleBindings.Items[i].Subjects)
+		visit(&clusterRoleBindings.Items[i], clusterRoleBindings.Items[i].Subjects)
 	}
 	for i := range roleBindings.Items {
-		look(&roleBindings.Items[i], roleBindings.Items[i].Subjects)
+		visit(&roleBindings.Items[i], roleBindings.Items[i].Subjects)
 	}
 	return binding, ours, nil
 }

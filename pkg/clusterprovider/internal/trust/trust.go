@@ -47,7 +47,7 @@ func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster
 	if err := r.fitToTrust(ctx, ar, cluster, t); err != nil {
 		return err
 	}
-	return r.tell(ctx, cluster, ar)
+	return r.notify(ctx, cluster, ar)
 }
 
 // End ends the trust in what a request does not ask for any more, if its status records any. The Secret does not count: the requester can write and
@@ -56,7 +56,7 @@ func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
 		return nil
 	}
-	return r.tell(ctx, cluster, ar)
+	return r.notify(ctx, cluster, ar)
 }
 
 // Forget drops that a request's OIDC provider was accepted.
@@ -65,11 +65,11 @@ func (r *Issuers) Forget(uid types.UID) { r.fit.Delete(uid) }
 // Again makes a cluster trust the OIDC providers of the existing AccessRequests, and no others. Only here trust ends in the provider of a request
 // that is gone without its access having been taken back, or whose trust is not in its status, because the process ended before it wrote that.
 func (r *Issuers) Again(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	return r.tell(ctx, cluster, &v1alpha1.AccessRequest{})
+	return r.notify(ctx, cluster, &v1alpha1.AccessRequest{})
 }
 
-// tell makes a cluster trust the OIDC providers of all its AccessRequests, with now as the current version of one of them.
-func (r *Issuers) tell(ctx context.Context, cluster *v1alpha1.Cluster, now *v1alpha1.AccessRequest) error {
+// notify makes a cluster trust the OIDC providers of all its AccessRequests, with now as the current version of one of them.
+func (r *Issuers) notify(ctx context.Context, cluster *v1alpha1.Cluster, now *v1alpha1.AccessRequest) error {
 	truster, ok := r.provider.(clusterprovider.OIDCTruster)
 	if !ok {
 		return nil

@@ -131,20 +131,20 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	provider := &truster{refuses: errors.Join(clusterprovider.RefusedIssuers{"https://bad": errors.New("it does not answer")})}
 	r := New(hub.Identity{Name: "p", Environment: "e"}, provider, server)
 
-	if err := r.tell(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
+	if err := r.notify(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
 		t.Errorf("another's issuer is refused: %v of %v", err, provider.asked)
 	}
-	err := r.tell(t.Context(), cluster, bad)
+	err := r.notify(t.Context(), cluster, bad)
 	want := "spec.oidc.issuer: the cluster cannot trust https://bad: it does not answer"
 	if hub.ReasonOf(err, "") != "OIDCIssuerRefused" || err.Error() != want {
 		t.Errorf("its own is: %v", err)
 	}
 	bad.DeletionTimestamp = new(metav1.Now())
-	if err := r.tell(t.Context(), cluster, bad); err != nil {
+	if err := r.notify(t.Context(), cluster, bad); err != nil {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
 	provider.refuses = errors.New("the cluster does not answer")
-	if err := r.tell(t.Context(), cluster, good); err == nil || hub.ReasonOf(err, "none") != "none" {
+	if err := r.notify(t.Context(), cluster, good); err == nil || hub.ReasonOf(err, "none") != "none" {
 		t.Errorf("nobody knows whom it trusts: %v", err)
 	}
 }

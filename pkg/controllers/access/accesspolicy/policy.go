@@ -142,7 +142,7 @@ func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.Cl
 		return true, nil
 	}
 	return anyAllows(ctx, p.clusterRequests, map[string]any{
-		variableRequest: toldOf(request), variablePurpose: request.Spec.Purpose, variableNamespace: namespace,
+		variableRequest: visibleOf(request), variablePurpose: request.Spec.Purpose, variableNamespace: namespace,
 	})
 }
 
@@ -157,7 +157,7 @@ func (p *Policy) AccessRequestAllowed(
 	}
 	roleRefs, permissions, clusterRequests := []any{}, []any{}, []any{}
 	for i := range holders {
-		clusterRequests = append(clusterRequests, toldOf(&holders[i]))
+		clusterRequests = append(clusterRequests, visibleOf(&holders[i]))
 	}
 	addRoleRefs := func(refs []v1alpha1.RoleRef) {
 		for i := range refs {
@@ -184,15 +184,15 @@ func (p *Policy) AccessRequestAllowed(
 		// Without roles, any condition on all roles is true.
 		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.aboutRoles })
 	}
-	told := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
-	told.Spec.RequestRef = nil
+	visible := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
+	visible.Spec.RequestRef = nil
 	return anyAllows(ctx, rules, map[string]any{
-		variableRequest: told, variableCluster: cluster, variableNamespace: namespace,
+		variableRequest: visible, variableCluster: cluster, variableNamespace: namespace,
 		variableClusterRequests: clusterRequests, variableRoleRefs: roleRefs, variablePermissions: permissions,
 	})
 }
 
-func toldOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
+func visibleOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
 	return &v1alpha1.ClusterRequest{ObjectMeta: identity(request), Spec: request.Spec}
 }
 

@@ -58,7 +58,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	m.took.Collect(to)
 }
 
-func (m *metrics) tell(c kit.Change[*v1alpha1.AccessRequest]) {
+func (m *metrics) observe(c kit.Change[*v1alpha1.AccessRequest]) {
 	m.Tell(c)
 	// A request that is granted again after a change has the phase Pending in between.
 	if c.Before != nil && c.After != nil && !c.Before.Status.IsGranted() && c.After.Status.IsGranted() && c.After.Generation == 1 {
@@ -68,7 +68,7 @@ func (m *metrics) tell(c kit.Change[*v1alpha1.AccessRequest]) {
 
 func expose(ctx context.Context, mgr ctrl.Manager) error {
 	m := newMetrics()
-	synced, err := kit.Follow(ctx, mgr, &v1alpha1.AccessRequest{}, m.tell)
+	synced, err := kit.Follow(ctx, mgr, &v1alpha1.AccessRequest{}, m.observe)
 	if err != nil {
 		return err
 	}

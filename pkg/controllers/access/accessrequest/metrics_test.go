@@ -27,7 +27,7 @@ func TestMetrics_CountPhasesAndHowLongAccessTakes(t *testing.T) {
 	again.Generation = 2
 	for _, c := range []change{{After: pending}, {After: inPhase("Granted"), Known: true}, {After: inPhase("Mine")}, {After: inPhase("Yours")}, {After: inPhase("Denied")},
 		{Before: pending, After: granted}, {Before: granted, After: inPhase("Pending")}, {Before: inPhase("Pending"), After: again}} {
-		m.tell(c)
+		m.observe(c)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)

@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	remaining, limited := r.remaining(access)
 	if limited && remaining <= 0 {
 		// The deletion fails if a user extends the time concurrently.
-		return reconcile.Result{}, kit.IgnoreOutdated(r.delete(ctx, access, fmt.Sprintf("its ttl has expired, %s after its creation", access.Spec.TTL.Duration)))
+		return reconcile.Result{}, kit.IgnoreStale(r.delete(ctx, access, fmt.Sprintf("its ttl has expired, %s after its creation", access.Spec.TTL.Duration)))
 	}
 	result := reconcile.Result{}
 	if limited {
@@ -119,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = remaining + time.Second
 	}
 	if lapsed, err := r.lapse(ctx, access); lapsed || err != nil {
-		return result, kit.IgnoreOutdated(err)
+		return result, kit.IgnoreStale(err)
 	}
 	if !selected || r.isTaken(access) {
 		return result, nil
@@ -127,13 +127,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if operation == v1alpha1.OperationAnnotationValueReconcile {
 		_, err := kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) { delete(a.Annotations, v1alpha1.OperationAnnotation) })
 		if err != nil {
-			return result, kit.IgnoreOutdated(err)
+			return result, kit.IgnoreStale(err)
 		}
 	}
 	if isDenied(access) {
-		return result, kit.IgnoreOutdated(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
+		return result, kit.IgnoreStale(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
 	}
-	return result, kit.IgnoreOutdated(r.prepare(ctx, access))
+	return result, kit.IgnoreStale(r.prepare(ctx, access))
 }
 
 // delete deletes a request that is still as it was read, and reports why.

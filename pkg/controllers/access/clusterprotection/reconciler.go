@@ -36,8 +36,8 @@ const (
 	ClusterIndex = "spec.clusterRef"
 
 	reasonNoAccessRequests = "NoAccessRequests" // no AccessRequest names the Cluster any more
-	// mostNamed is the maximum number of AccessRequests that a message names.
-	mostNamed = 10
+	// maxNamed is the maximum number of AccessRequests that a message names.
+	maxNamed = 10
 	// settle is the delay before the AccessRequests of a Cluster are counted: many are deleted at once.
 	settle = 200 * time.Millisecond
 )
@@ -120,10 +120,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	if done, err := r.report(ctx, cluster, holding); !done || err != nil {
-		return reconcile.Result{}, kit.IgnoreOutdated(err)
+		return reconcile.Result{}, kit.IgnoreStale(err)
 	}
 	_, err = kit.Patch(ctx, r.client, cluster, func(c *v1alpha1.Cluster) { controllerutil.RemoveFinalizer(c, v1alpha1.AccessFinalizer) })
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
 // holding returns the AccessRequests that a Cluster waits for.
@@ -141,7 +141,7 @@ func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, hold
 	if late := (*BeingDeletedError)(nil); errors.As(err, &late) {
 		return nil
 	}
-	return kit.IgnoreOutdated(err)
+	return kit.IgnoreStale(err)
 }
 
 // report sets a condition on the Cluster with what it waits for. It reports whether that is nothing.
@@ -175,7 +175,7 @@ func message(namespace string, holding []v1alpha1.AccessRequest) string {
 		}
 	}
 	slices.Sort(names)
-	names = names[:min(len(names), mostNamed)]
+	names = names[:min(len(names), maxNamed)]
 	if more := len(holding) - len(names); more > 0 && len(names) > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}

@@ -71,7 +71,7 @@ func (l *LiveConfig) Changes() <-chan event.GenericEvent {
 	return listener
 }
 
-func (l *LiveConfig) tell() {
+func (l *LiveConfig) notify() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	for _, listener := range l.listeners {
@@ -106,7 +106,7 @@ func (l *LiveConfig) Start(ctx context.Context) error {
 		}
 		if changed {
 			ctrl.Log.WithName("clusterscheduler").Info("The configuration has changed", "files", l.files)
-			l.tell()
+			l.notify()
 		}
 	}
 }

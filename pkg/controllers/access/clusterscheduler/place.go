@@ -80,7 +80,7 @@ func (r *Reconciler) choose(
 		return nil, err
 	}
 	candidates := slices.DeleteFunc(clusters.Items, func(c v1alpha1.Cluster) bool {
-		return !definition.trusts(c.Namespace, request) || !definition.hasRoomIn(&c)
+		return !definition.trusts(c.Namespace, request) || !definition.hasCapacity(&c)
 	})
 	if len(candidates) == 0 {
 		return nil, nil
@@ -100,8 +100,8 @@ func (r *Reconciler) choose(
 	return candidates[chosen].DeepCopy(), nil
 }
 
-// hasRoomIn reports whether a cluster matches the definition, and can be given to one more request.
-func (d *ClusterDefinition) hasRoomIn(c *v1alpha1.Cluster) bool {
+// hasCapacity reports whether a cluster matches the definition, and can be given to one more request.
+func (d *ClusterDefinition) hasCapacity(c *v1alpha1.Cluster) bool {
 	return d.fits(c) && c.DeletionTimestamp == nil && d.clusters.Matches(labels.Set(c.Labels)) &&
 		(d.TenancyCount == 0 || c.GetTenancyCount() < d.TenancyCount)
 }

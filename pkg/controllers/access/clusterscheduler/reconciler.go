@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		// The object was written in between. The decision is made again, with its current version.
 		return reconcile.Result{RequeueAfter: retryInterval}, nil
 	case errors.As(err, &wait):
-		return reconcile.Result{RequeueAfter: kit.LongestBackoff}, nil
+		return reconcile.Result{RequeueAfter: kit.MaxBackoff}, nil
 	}
 	return reconcile.Result{}, err
 }

@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if missing := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionProviderMissing); changed && missing != nil {
 		conditionevents.Note(r.recorder, cluster, corev1.EventTypeWarning, v1alpha1.ConditionProviderMissing, "Look", missing.Message)
 	}
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
 // attended reports whether a program other than the hub's own controllers has written the status.

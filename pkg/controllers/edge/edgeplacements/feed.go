@@ -90,13 +90,13 @@ func (r *Reconciler) setCluster(ctx context.Context, c *clusterv1.ManagedCluster
 	} else {
 		delete(r.accepted, c.Name)
 	}
-	r.look(ctx, c.Name)
+	r.observeNode(ctx, c.Name)
 }
 
 func (r *Reconciler) deleteCluster(ctx context.Context, c *clusterv1.ManagedCluster, _ queue) {
 	r.members(r.index.DeleteCluster(c.Name))
 	delete(r.accepted, c.Name)
-	r.look(ctx, c.Name)
+	r.observeNode(ctx, c.Name)
 }
 
 // setSet adds a set. A set that cannot be read selects nothing.
@@ -135,16 +135,16 @@ func (r *Reconciler) setBinding(_ context.Context, b *clusterv1beta2.ManagedClus
 
 func (r *Reconciler) setNode(ctx context.Context, n *edgev1alpha1.EdgeNode, _ queue) {
 	r.nodes[n.Name] = n
-	r.look(ctx, n.Name)
+	r.observeNode(ctx, n.Name)
 }
 
 func (r *Reconciler) deleteNode(ctx context.Context, n *edgev1alpha1.EdgeNode, _ queue) {
 	delete(r.nodes, n.Name)
-	r.look(ctx, n.Name)
+	r.observeNode(ctx, n.Name)
 }
 
-// look adds a node if it counts: it must be that of an accepted cluster, and not of an earlier one of the same name.
-func (r *Reconciler) look(ctx context.Context, name string) {
+// observeNode adds a node if it counts: it must be that of an accepted cluster, and not of an earlier one of the same name.
+func (r *Reconciler) observeNode(ctx context.Context, name string) {
 	n, uid := r.nodes[name], r.accepted[name]
 	if n == nil || !IsOf(n, uid) {
 		r.engine.DeleteNode(name)

@@ -61,7 +61,7 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 		return reconcile.Result{}, r.remove(ctx, p)
 	}
 	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) { want(p, pair, wanted) })
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
 // want sets the desired state of a placement.
@@ -100,7 +100,7 @@ func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) 
 		return nil
 	}
 	gone := &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
-	return kit.IgnoreOutdated(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(p))))
+	return kit.IgnoreStale(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(p))))
 }
 
 // takeStray deletes a placement that does not have the name that the hub gives placements.

@@ -143,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case parts[0] == stray:
 		return reconcile.Result{}, r.takeStray(ctx, types.NamespacedName{Namespace: request.Namespace, Name: parts[1]})
 	case len(parts) == 2:
-		return reconcile.Result{}, kit.IgnoreOutdated(r.tell(ctx, key))
+		return reconcile.Result{}, kit.IgnoreStale(r.updateStatus(ctx, key))
 	}
 	return r.place(ctx, engine.Pair{Key: key, Node: parts[2]})
 }

@@ -27,7 +27,7 @@ import (
 const manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
 
 type fixture struct {
-	*edgetest.Hub
+	*edgetest.FakeHub
 	*testing.T
 	clock   *clocktesting.FakePassiveClock
 	process *edgetest.Process
@@ -36,14 +36,14 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{Hub: edgetest.New(t), T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0)), events: events.NewFakeRecorder(10_000)}
+	f := &fixture{FakeHub: edgetest.New(t), T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0)), events: events.NewFakeRecorder(10_000)}
 	f.restart()
 	return f
 }
 
 // restart starts a new process.
 func (f *fixture) restart() {
-	r := newReconciler(f.Hub, f.events, f.clock)
+	r := newReconciler(f.FakeHub, f.events, f.clock)
 	var watches []edgetest.Watch
 	for _, w := range r.watches() {
 		watches = append(watches, edgetest.Watch{Kind: w.kind, Handler: w.handler})
@@ -121,7 +121,7 @@ func (f *fixture) conditions(want string) {
 
 func (f *fixture) change(do func(*edgev1alpha1.DeploymentPolicy)) {
 	f.Helper()
-	edgetest.Change(f.Hub, f.policy(), do)
+	edgetest.Change(f.FakeHub, f.policy(), do)
 }
 
 // world has two nodes of the bound set, one of another, and a policy for version 2 and otherwise 1, of which 1 exists.
@@ -160,7 +160,7 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 	}
 	// As a cluster-scoped node, it gets the namespace of the policy, and then a different one.
 	one := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	edgetest.Change(f.Hub, one, func(n *edgev1alpha1.EdgeNode) { n.Status.NamespaceScoped = new(bool) })
+	edgetest.Change(f.FakeHub, one, func(n *edgev1alpha1.EdgeNode) { n.Status.NamespaceScoped = new(bool) })
 	f.expect("one 1.0.0 other", "two 1.0.0 other")
 	f.change(func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "third" })
 	f.expect("one 1.0.0 third")
@@ -168,7 +168,7 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 	f.change(func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Constraints = []string{"purpose == retail"} })
 	f.expect()
 	f.conditions("Valid=AsExpected Placed=NoNodeSelected Running=NoNodeSelected")
-	edgetest.Change(f.Hub, one, func(n *edgev1alpha1.EdgeNode) {
+	edgetest.Change(f.FakeHub, one, func(n *edgev1alpha1.EdgeNode) {
 		n.Spec.Properties = []edgev1alpha1.Property{{Name: "purpose", Value: edgev1alpha1.Value{Type: edgev1alpha1.ValueString, String: "retail"}}}
 	})
 	f.expect("one 1.0.0 third")
@@ -181,11 +181,11 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 func TestPlacements_LeaveWithClusterSetAndBinding(t *testing.T) {
 	f := world(t)
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	edgetest.Change(f.Hub, c, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
+	edgetest.Change(f.FakeHub, c, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
 	f.expect("two 1.0.0 other")
-	edgetest.Change(f.Hub, c, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
+	edgetest.Change(f.FakeHub, c, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
 	f.expect("one 1.0.0 agent", "two 1.0.0 other")
-	edgetest.Change(f.Hub, c, func(c *clusterv1.ManagedCluster) { c.Labels["set"] = "red" })
+	edgetest.Change(f.FakeHub, c, func(c *clusterv1.ManagedCluster) { c.Labels["set"] = "red" })
 	f.expect("two 1.0.0 other")
 	if err := f.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "blue"}}); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestAttack_TheNodeOfAnotherCluster(t *testing.T) {
 	again.Spec.HubAcceptsClient = true
 	f.Make(again)
 	f.expect("two 1.0.0 other")
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "two"}}, func(n *edgev1alpha1.EdgeNode) { n.OwnerReferences = nil })
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "two"}}, func(n *edgev1alpha1.EdgeNode) { n.OwnerReferences = nil })
 	f.expect()
 }
 
@@ -214,7 +214,7 @@ func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
 	f := world(t)
 	for _, p := range f.placements() {
 		if p.Spec.Node == "one" {
-			edgetest.Change(f.Hub, &p, func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
+			edgetest.Change(f.FakeHub, &p, func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
 		}
 	}
 	forged := f.placements()[0].DeepCopy()
@@ -268,7 +268,7 @@ func TestAttack_AServiceOfAnotherNamespace(t *testing.T) {
 	f.expect("one 1.0.0 agent")
 	f.Node("two", "blue", nil)
 	f.expect("one 1.0.0 agent")
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: "web--1.0.0--amd64"}},
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: "web--1.0.0--amd64"}},
 		func(s *edgev1alpha1.EdgeService) { s.Spec.Public = true })
 	f.restart()
 	f.expect("one 1.0.0 agent", "two 1.0.0 agent")
@@ -324,7 +324,7 @@ func TestPlacements_OfAPattern(t *testing.T) {
 		p.Spec.Services = append(p.Spec.Services, edgev1alpha1.PatternService{ServiceUrl: url, ServiceVersions: []edgev1alpha1.ServiceVersion{{Version: "1.0.0"}}})
 	}
 	f.Make(p)
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Spec.Pattern = "shop/all" })
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Spec.Pattern = "shop/all" })
 	f.expect("one 1.0.0 agent", "one 1.0.0 agent", "two 1.0.0 other")
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.Nodes.Selected != 1 || p.Status.Nodes.Reached != 2 {
 		t.Errorf("the status of the pattern is %+v, %v", p.Status, err)
@@ -355,7 +355,7 @@ func TestPlace_TheNextVersionWhereOneIsGivenUp(t *testing.T) {
 	try := func(attempts ...edgev1alpha1.VersionAttempt) {
 		for _, p := range f.placements() {
 			if p.Spec.Node == "one" {
-				edgetest.Change(f.Hub, &p, func(p *edgev1alpha1.EdgePlacement) { p.Status.Attempts = attempts })
+				edgetest.Change(f.FakeHub, &p, func(p *edgev1alpha1.EdgePlacement) { p.Status.Attempts = attempts })
 			}
 		}
 	}

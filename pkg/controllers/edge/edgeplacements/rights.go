@@ -26,8 +26,8 @@ const (
 	// The times for which answers are valid. A revoked permission stops counting after the first time at the latest; a new one is noticed after the
 	// second.
 	allowedFor, deniedFor = 30 * time.Second, 2 * time.Minute
-	// mostAnswers is the maximum number of cached answers.
-	mostAnswers = 10_000
+	// maxAnswers is the maximum number of cached answers.
+	maxAnswers = 10_000
 )
 
 // review is the question whether an author may get an EdgeService.
@@ -89,7 +89,7 @@ func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Pla
 		return fmt.Sprintf("the EdgeService %s of namespace %s is not public, and the author of the spec is not known: write the spec again, "+
 			"such as with kubectl apply after a change", name.Name, name.Namespace), nil
 	}
-	allowed, err := r.ask(ctx, review{recorded, name.Namespace, name.Name}, &who)
+	allowed, err := r.review(ctx, review{recorded, name.Namespace, name.Name}, &who)
 	if err != nil || allowed {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func deploymentOf(key engine.Key) client.Object {
 	return &edgev1alpha1.DeploymentPolicy{}
 }
 
-func (r *Reconciler) ask(ctx context.Context, q review, who *author.Author) (bool, error) {
+func (r *Reconciler) review(ctx context.Context, q review, who *author.Author) (bool, error) {
 	now := r.clock.Now()
 	r.reviews.mu.Lock()
 	known, there := r.reviews.answers[q]
@@ -123,9 +123,9 @@ func (r *Reconciler) ask(ctx context.Context, q review, who *author.Author) (boo
 	}
 	r.reviews.mu.Lock()
 	defer r.reviews.mu.Unlock()
-	if len(r.reviews.answers) >= mostAnswers {
+	if len(r.reviews.answers) >= maxAnswers {
 		maps.DeleteFunc(r.reviews.answers, func(_ review, a answer) bool { return now.Sub(a.at) >= allowedFor })
-		if len(r.reviews.answers) >= mostAnswers {
+		if len(r.reviews.answers) >= maxAnswers {
 			clear(r.reviews.answers)
 		}
 	}

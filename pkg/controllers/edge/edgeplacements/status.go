@@ -23,12 +23,12 @@ import (
 const (
 	// reasonUnreadable is the reason for a spec, or a service policy, that the rules cannot read.
 	reasonUnreadable = "CannotBeRead"
-	// mostExcluded is the maximum number of reasons in a status.
-	mostExcluded = 32
+	// maxExcluded is the maximum number of reasons in a status.
+	maxExcluded = 32
 )
 
-// tell writes the status of a policy or pattern, if it has changed.
-func (r *Reconciler) tell(ctx context.Context, key engine.Key) error {
+// updateStatus writes the status of a policy or pattern, if it has changed.
+func (r *Reconciler) updateStatus(ctx context.Context, key engine.Key) error {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	if key.Pattern {
 		p := &edgev1alpha1.DeploymentPattern{}
@@ -98,7 +98,7 @@ func (r *Reconciler) status(key engine.Key, obj metav1.Object, s *edgev1alpha1.D
 	slices.SortFunc(s.Excluded, func(a, b edgev1alpha1.ExcludedNodes) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))
 	})
-	s.Excluded = s.Excluded[:min(len(s.Excluded), mostExcluded)]
+	s.Excluded = s.Excluded[:min(len(s.Excluded), maxExcluded)]
 	// A copy: patches compare with what was read.
 	s.Conditions = slices.Clone(s.Conditions)
 	for _, c := range []metav1.Condition{r.valid(key), r.placed(key, s.Nodes), running(s.Nodes)} {

@@ -30,8 +30,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Hub stores objects. Generations count specs, as on a hub.
-type Hub struct {
+// FakeHub stores objects. Generations count specs, as on a hub.
+type FakeHub struct {
 	client.WithWatch
 	t    *testing.T
 	uids int
@@ -43,14 +43,14 @@ type Hub struct {
 }
 
 // New returns an empty hub. Its cache looks up objects by indexes.
-func New(t *testing.T, indexes ...func(*fake.ClientBuilder)) *Hub {
+func New(t *testing.T, indexes ...func(*fake.ClientBuilder)) *FakeHub {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	all := runtime.NewSchemeBuilder(authorizationv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta2.AddToScheme, edgev1alpha1.AddToScheme, workv1.AddToScheme)
 	if err := all.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	h := &Hub{t: t}
+	h := &FakeHub{t: t}
 	write := func(verb string, obj client.Object, do func() error) error {
 		if h.Refuse != nil {
 			if err := h.Refuse(verb, obj); err != nil {
@@ -118,7 +118,7 @@ func specOf(obj client.Object) any {
 }
 
 // Make creates objects, with their status.
-func (h *Hub) Make(objs ...client.Object) {
+func (h *FakeHub) Make(objs ...client.Object) {
 	h.t.Helper()
 	for _, obj := range objs {
 		status := obj.DeepCopyObject().(client.Object)
@@ -138,7 +138,7 @@ func (h *Hub) Make(objs ...client.Object) {
 func Change[O any, T interface {
 	*O
 	client.Object
-}](h *Hub, obj T, change func(T)) {
+}](h *FakeHub, obj T, change func(T)) {
 	h.t.Helper()
 	if err := h.Get(h.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		h.t.Fatal(err)
@@ -163,7 +163,7 @@ type Watch struct {
 
 // Process runs a reconciler on a hub.
 type Process struct {
-	*Hub
+	*FakeHub
 	Queue      *Queue
 	reconciler reconcile.Reconciler
 	watches    []Watch
@@ -189,8 +189,8 @@ func (q *Queue) Add(r reconcile.Request) {
 func (q *Queue) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 
 // Start returns a process that knows nothing yet.
-func (h *Hub) Start(r reconcile.Reconciler, watches []Watch) *Process {
-	p := &Process{Hub: h, Queue: &Queue{}, reconciler: r, watches: watches, Later: map[reconcile.Request]time.Duration{}}
+func (h *FakeHub) Start(r reconcile.Reconciler, watches []Watch) *Process {
+	p := &Process{FakeHub: h, Queue: &Queue{}, reconciler: r, watches: watches, Later: map[reconcile.Request]time.Duration{}}
 	for range watches {
 		p.known = append(p.known, map[client.ObjectKey]client.Object{})
 	}
@@ -198,7 +198,7 @@ func (h *Hub) Start(r reconcile.Reconciler, watches []Watch) *Process {
 }
 
 // tell delivers all changes, and reports whether there were any.
-func (p *Process) tell() (told bool) {
+func (p *Process) tell() (delivered bool) {
 	p.t.Helper()
 	ctx := p.t.Context()
 	for i, w := range p.watches {
@@ -232,16 +232,16 @@ func (p *Process) tell() (told bool) {
 			default:
 				continue
 			}
-			told = true
+			delivered = true
 		}
 		for key, was := range before {
 			if now[key] == nil {
 				w.Handler.Delete(ctx, event.DeleteEvent{Object: was}, p.Queue)
-				told = true
+				delivered = true
 			}
 		}
 	}
-	return told
+	return delivered
 }
 
 // Settle runs processes until none of them has anything to do.

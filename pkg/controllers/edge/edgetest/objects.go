@@ -22,7 +22,7 @@ import (
 )
 
 // Bind creates a set of the clusters with the label set=<set>, and binds it to a namespace.
-func (h *Hub) Bind(namespace, set string) {
+func (h *FakeHub) Bind(namespace, set string) {
 	h.t.Helper()
 	s := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set}}
 	s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"set": set}}}
@@ -35,7 +35,7 @@ func (h *Hub) Bind(namespace, set string) {
 }
 
 // Node creates an accepted cluster of a set, and its node.
-func (h *Hub) Node(name, set string, change func(*edgev1alpha1.EdgeNode)) {
+func (h *FakeHub) Node(name, set string, change func(*edgev1alpha1.EdgeNode)) {
 	h.t.Helper()
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": set}}}
 	c.Spec.HubAcceptsClient = true
@@ -52,7 +52,7 @@ func (h *Hub) Node(name, set string, change func(*edgev1alpha1.EdgeNode)) {
 }
 
 // Service creates a version of a service with this manifest.
-func (h *Hub) Service(namespace, url, version, manifest string, change func(*edgev1alpha1.EdgeService)) {
+func (h *FakeHub) Service(namespace, url, version, manifest string, change func(*edgev1alpha1.EdgeService)) {
 	h.t.Helper()
 	s := &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: edge.ServiceName(url, version, "amd64")}}
 	s.Spec = edgev1alpha1.EdgeServiceSpec{URL: url, Version: version, Arch: "amd64",

@@ -132,7 +132,7 @@ func (a *attempts) removed(p *edgev1alpha1.EdgePlacement, service int) {
 
 // observe records the results of the versions of a placement. It returns the time until the next check, and whether versions must be tried again:
 // the only service of a placement by a new work, one of several by a work without its objects.
-func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *told, failures map[int]string, now time.Time,
+func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *reported, failures map[int]string, now time.Time,
 ) (again time.Duration, retry bool) {
 	for i := range p.Spec.Services {
 		later, due := a.observeOne(p, i, work, t.state, failures[i], now)

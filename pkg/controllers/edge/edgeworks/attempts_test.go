@@ -21,7 +21,7 @@ func trying(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 	f := newFixture(t)
 	f.Service("shop", "web", "2.0.0", strings.Replace(manifest, "image: web", "image: web:2", 1), nil)
 	priority.PriorityValue = 1
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
 		p.Spec.Service.ServiceVersions = []edgev1alpha1.ServiceVersion{{Version: "2.0.0", Priority: &priority}, {Version: "1.0.0", Priority: &edgev1alpha1.Priority{PriorityValue: 2}}}
 	})
 	f.places("2.0.0")
@@ -32,7 +32,7 @@ func trying(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 // places writes a version into the placement, as the controller of placements does.
 func (f *fixture) places(version string) {
 	f.Helper()
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].Version = version })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].Version = version })
 }
 
 // pass advances the clock by the delay that the controller has requested.
@@ -108,7 +108,7 @@ func TestAttempts_AVersionThatFailsIsGivenUp(t *testing.T) {
 	}
 	for i := range list.Items {
 		if list.Items[i].Spec.Version == "2.0.0" {
-			edgetest.Change(f.Hub, &list.Items[i], func(s *edgev1alpha1.EdgeService) { s.Spec.Label = "repaired" })
+			edgetest.Change(f.FakeHub, &list.Items[i], func(s *edgev1alpha1.EdgeService) { s.Spec.Label = "repaired" })
 		}
 	}
 	f.attempts("")
@@ -143,7 +143,7 @@ func TestAttempts_AreRepeatedAsThePolicySays(t *testing.T) {
 	fails("2.0.0 Retrying 2", 20*time.Second)
 	fails("2.0.0 GivenUp 3", 0)
 	// A changed policy starts again.
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.Retries = 1 })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.Retries = 1 })
 	f.attempts("")
 }
 
@@ -174,7 +174,7 @@ func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
 	f.say("Applied=False")
 	f.pass(failsFor)
 	f.attempts("2.0.0 Retrying 1")
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) {
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) {
 		p.Status.Attempts[0].FirstFailureTime, p.Status.Attempts[0].LastFailureTime = nil, nil
 	})
 	f.attempts("2.0.0 Retrying 1")
@@ -186,7 +186,7 @@ func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
 // A version stays if no other fits, or if the policy sets no priority.
 func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 1})
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
 	f.say("Applied=False")
 	f.pass(failsFor)
 	f.attempts("2.0.0 Retrying 1")
@@ -206,8 +206,8 @@ func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
 	f.attempts("2.0.0 GivenUp 2")
 
 	f = trying(t, edgev1alpha1.Priority{})
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority = nil })
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Priority = nil })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority = nil })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Priority = nil })
 	f.say("Applied=False")
 	f.pass(0)
 	f.attempts("")

@@ -47,7 +47,7 @@ metadata: {name: web}
 
 // fixture is a hub with the policy web of the namespace shop, which deploys its service to the namespace blue of the cluster-scoped node one.
 type fixture struct {
-	*edgetest.Hub
+	*edgetest.FakeHub
 	*testing.T
 	process *edgetest.Process
 	clock   *clocktesting.FakePassiveClock
@@ -59,7 +59,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{Hub: edgetest.New(t, func(b *fake.ClientBuilder) {
+	f := &fixture{FakeHub: edgetest.New(t, func(b *fake.ClientBuilder) {
 		for _, i := range indexes {
 			b.WithIndex(i.Kind, i.Field, i.Of)
 		}
@@ -78,7 +78,7 @@ func newFixture(t *testing.T) *fixture {
 
 // restart starts a new process, whose cache has what ForCache leaves.
 func (f *fixture) restart() {
-	cached := interceptor.NewClient(f.Hub, interceptor.Funcs{
+	cached := interceptor.NewClient(f.FakeHub, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, obj, opts...)
 			if err == nil {
@@ -87,7 +87,7 @@ func (f *fixture) restart() {
 			return err
 		},
 	})
-	live := interceptor.NewClient(f.Hub, interceptor.Funcs{
+	live := interceptor.NewClient(f.FakeHub, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			f.reads++
 			return c.Get(ctx, key, obj, opts...)

@@ -24,7 +24,7 @@ import (
 )
 
 // observe returns the state that the cluster reports for the current generation of a work. Reports for another generation do not count.
-func observe(w *workv1.ManifestWork) told {
+func observe(w *workv1.ManifestWork) reported {
 	now := func(kind string) *metav1.Condition {
 		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil && c.ObservedGeneration == w.Generation {
 			return c
@@ -43,19 +43,19 @@ func observe(w *workv1.ManifestWork) told {
 	}
 	switch {
 	case applied.Status == metav1.ConditionFalse:
-		return newTold(edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name)
+		return newReported(edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name)
 	case degraded.Status == metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not become ready", degraded), w.Name)
+		return newReported(edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not become ready", degraded), w.Name)
 	case applied.Status != metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, "the agent of the node has yet to apply it", w.Name)
+		return newReported(edgev1alpha1.PlacementDelivering, reasonDelivering, "the agent of the node has yet to apply it", w.Name)
 	case now(workv1.WorkComplete).Status == metav1.ConditionTrue && progressing.Status != metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementRunning, reasonComplete, "all objects that run to completion have completed", w.Name)
+		return newReported(edgev1alpha1.PlacementRunning, reasonComplete, "all objects that run to completion have completed", w.Name)
 	case available.Status != metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects exist", available), w.Name)
+		return newReported(edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects exist", available), w.Name)
 	case w.Annotations[asksAnnotation] == "true" && progressing.Status != metav1.ConditionFalse:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects exist, but not all of them are ready", progressing), w.Name)
+		return newReported(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects exist, but not all of them are ready", progressing), w.Name)
 	}
-	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster reports that all objects exist and are ready", w.Name)
+	return newReported(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster reports that all objects exist and are ready", w.Name)
 }
 
 // appliedNow reports whether the agent has tried to apply the current generation of the work.
@@ -66,7 +66,7 @@ func appliedNow(w *workv1.ManifestWork) bool {
 
 // failures returns the failures of a failed work, by the index of the service in the placement. The agent reports which manifests have failed; the
 // hub knows which service they belong to. A manifest without a known service is the failure of none.
-func failures(w *workv1.ManifestWork, t *told, services int) map[int]string {
+func failures(w *workv1.ManifestWork, t *reported, services int) map[int]string {
 	switch {
 	case t.state != edgev1alpha1.PlacementFailed:
 		return nil
@@ -148,8 +148,8 @@ func said(what string, c *metav1.Condition) string {
 	return what + ": " + c.Message
 }
 
-// mostArchives is the maximum number of unpacked archives in memory: one service is often deployed to many nodes.
-const mostArchives = 4
+// maxArchives is the maximum number of unpacked archives in memory: one service is often deployed to many nodes.
+const maxArchives = 4
 
 // archives are unpacked archives. They are read one at a time, because that may take much memory.
 type archives struct {
@@ -190,7 +190,7 @@ func (r *Reconciler) archive(ctx context.Context, s *edgev1alpha1.EdgeService) (
 	}
 	model.WithoutArchive(full)
 	a.kept = append(a.kept, kept{s.UID, s.Generation, read, full})
-	if len(a.kept) > mostArchives {
+	if len(a.kept) > maxArchives {
 		a.kept = append([]kept(nil), a.kept[1:]...)
 	}
 	return read, full, nil

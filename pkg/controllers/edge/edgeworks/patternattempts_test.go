@@ -57,7 +57,7 @@ func tryingPattern(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 		p.Spec.Services = append(p.Spec.Services, edgev1alpha1.PlacedService{Name: service, Org: "shop", Version: "2.0.0", Arch: "amd64", TargetNamespace: "elsewhere"})
 	}
 	f.Make(pattern)
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Spec.Pattern = "shop/web" })
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Spec.Pattern = "shop/web" })
 	f.Make(p)
 	f.state("Delivering Delivering")
 	return f
@@ -66,7 +66,7 @@ func tryingPattern(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 // placesOf writes a version of a service into the placement, as the controller of placements does.
 func (f *fixture) placesOf(service int, version string) {
 	f.Helper()
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[service].Version = version })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[service].Version = version })
 }
 
 // fails has the agent report that these manifests are degraded, and that the work is applied and not degraded, as it does while some objects are
@@ -242,7 +242,7 @@ func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
 	}
 
 	f = trying(t, edgev1alpha1.Priority{Retries: 3})
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
 	f.tooLarge("web:2")
 	f.state("Failed TooLarge")
 	f.attempts("2.0.0  1")
@@ -274,7 +274,7 @@ func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
 			f := tryingPattern(t, edgev1alpha1.Priority{Retries: 3})
 			f.Service("shop", "db", "3.0.0", test.manifest, func(s *edgev1alpha1.EdgeService) { s.Spec.UserInput = []edgev1alpha1.Variable{test.input} })
 			pattern := &edgev1alpha1.DeploymentPattern{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-			edgetest.Change(f.Hub, pattern, func(p *edgev1alpha1.DeploymentPattern) { p.Spec.Services[1].ServiceVersions[0].Version = "3.0.0" })
+			edgetest.Change(f.FakeHub, pattern, func(p *edgev1alpha1.DeploymentPattern) { p.Spec.Services[1].ServiceVersions[0].Version = "3.0.0" })
 			f.placesOf(1, "3.0.0")
 			f.attempts("db 3.0.0 GivenUp 1")
 			if got := f.placement().Status.Attempts[0].Message; !strings.Contains(got, test.message) {

@@ -98,15 +98,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !ours || !hasFinalizer(p) {
 		return reconcile.Result{}, nil // It is being deleted, or gets its finalizer first.
 	}
-	status, again, err := r.bring(ctx, pair, p)
+	status, again, err := r.syncWork(ctx, pair, p)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: again}, kit.IgnoreOutdated(r.tell(ctx, p, status))
+	return reconcile.Result{RequeueAfter: again}, kit.IgnoreStale(r.updateStatus(ctx, p, status))
 }
 
-// told is the content of a status.
-type told struct {
+// reported is the content of a status.
+type reported struct {
 	state           edgev1alpha1.PlacementState
 	reason, message string
 	work            string
@@ -114,12 +114,12 @@ type told struct {
 	attempts *attempts
 }
 
-func newTold(state edgev1alpha1.PlacementState, reason, message, work string) told {
-	return told{state: state, reason: reason, message: message, work: work}
+func newReported(state edgev1alpha1.PlacementState, reason, message, work string) reported {
+	return reported{state: state, reason: reason, message: message, work: work}
 }
 
 // with adds the attempts of what was decided, if anything was.
-func (t told) with(d *decided) told {
+func (t reported) with(d *decided) reported {
 	if d != nil && d.attempts != nil {
 		t.attempts = d.attempts
 		t.message += d.attempts.givenUp()
@@ -127,8 +127,8 @@ func (t told) with(d *decided) told {
 	return t
 }
 
-// tell writes the status, if it has changed.
-func (r *Reconciler) tell(ctx context.Context, p *edgev1alpha1.EdgePlacement, t told) error {
+// updateStatus writes the status, if it has changed.
+func (r *Reconciler) updateStatus(ctx context.Context, p *edgev1alpha1.EdgePlacement, t reported) error {
 	_, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) {
 		if s := &p.Status; s.State != t.state || s.LastTransitionTime == nil {
 			now := metav1.NewTime(r.clock.Now())
@@ -156,8 +156,8 @@ func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) err
 	// A live read: with a stale cache, the work would stay forever.
 	err := r.live.Get(ctx, types.NamespacedName{Namespace: p.Spec.Node, Name: workName(key)}, w)
 	if err == nil && isOf(w, key) {
-		if err := r.tell(ctx, p, newTold(edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name)); err != nil {
-			return kit.IgnoreOutdated(err)
+		if err := r.updateStatus(ctx, p, newReported(edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name)); err != nil {
+			return kit.IgnoreStale(err)
 		}
 		return r.remove(ctx, w)
 	}
@@ -173,7 +173,7 @@ func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) err
 		}
 		p.Finalizers = kept
 	})
-	return kit.IgnoreOutdated(err)
+	return kit.IgnoreStale(err)
 }
 
 // sweep deletes works of a placement that is gone: another client has removed its finalizer.

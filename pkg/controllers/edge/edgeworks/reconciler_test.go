@@ -56,7 +56,7 @@ func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
 // The default target namespace is not that of the agent: it is created with the first service.
 func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
 	f := newFixture(t)
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Status.Namespace = "blue" })
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Status.Namespace = "blue" })
 	f.state("Delivering Delivering")
 	if got := objectsOf(t, f.work()); !slices.Contains(got, "Namespace /blue") {
 		t.Errorf("the work has %q", got)
@@ -67,7 +67,7 @@ func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
 func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 	f := newFixture(t)
 	node := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	edgetest.Change(f.Hub, node, func(n *edgev1alpha1.EdgeNode) {
+	edgetest.Change(f.FakeHub, node, func(n *edgev1alpha1.EdgeNode) {
 		n.Status.Namespace, *n.Status.NamespaceScoped = "blue", true
 		n.Status.ClusterObjects = []edgev1alpha1.ClusterScopedObject{{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "web"}}
 	})
@@ -94,8 +94,8 @@ func TestState_IsWhatTheClusterSays(t *testing.T) {
 	f.say("Applied=True")
 	f.state("Running Running")
 	// Reports for the previous spec do not count.
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 	f.state("Delivering Delivering")
 	if got := objectsOf(t, f.work()); !slices.Equal(got, []string{"ClusterRole /web", "Deployment green/web", "Namespace /green", "RoleBinding green/web"}) {
 		t.Errorf("the work has %v", got)
@@ -118,7 +118,7 @@ func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
 func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 	for name, forge := range map[string]func(*fixture){
 		"another namespace": func(f *fixture) {
-			edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
+			edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
 		},
 		"no policy": func(f *fixture) {
 			if err := f.Delete(f.Context(), f.policy()); err != nil {
@@ -131,13 +131,13 @@ func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 			}
 		},
 		"not accepted": func(f *fixture) {
-			edgetest.Change(f.Hub, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
+			edgetest.Change(f.FakeHub, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
 		},
 		"a node of another cluster": func(f *fixture) {
-			edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.OwnerReferences[0].UID = "former" })
+			edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.OwnerReferences[0].UID = "former" })
 		},
 		"not satisfied": func(f *fixture) {
-			edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Constraints = []string{"purpose == retail"} })
+			edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Constraints = []string{"purpose == retail"} })
 		},
 		"a version that is withdrawn": func(f *fixture) {
 			if err := f.Delete(f.Context(), &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}}); err != nil {
@@ -150,8 +150,8 @@ func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 			before := f.work()
 			forge(f)
 			// Changes by other clients, which would have the work written.
-			edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Annotations[sourceAnnotation] = "other" })
-			edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Labels["any"] = "change" })
+			edgetest.Change(f.FakeHub, f.work(), func(w *workv1.ManifestWork) { w.Annotations[sourceAnnotation] = "other" })
+			edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Labels["any"] = "change" })
 			f.state("Pending NotDecided")
 			if after := f.work(); !slices.Equal(objectsOf(t, before), objectsOf(t, after)) || after.Annotations[sourceAnnotation] != "other" {
 				t.Error("the work was written")
@@ -192,7 +192,7 @@ func TestAttack_AWorkOfTheName(t *testing.T) {
 // A placement exists until its work is gone, and no work exists without its placement.
 func TestEnd_TheWorkGoesFirst(t *testing.T) {
 	f := newFixture(t)
-	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Finalizers = []string{"agent"} })
+	edgetest.Change(f.FakeHub, f.work(), func(w *workv1.ManifestWork) { w.Finalizers = []string{"agent"} })
 	if err := f.Delete(t.Context(), f.placement()); err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestState_OfARefusal(t *testing.T) {
 		}
 		return nil
 	}
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 	f.state("Failed WorkRefused")
 	if s := f.placement().Status; s.Work != f.work().Name {
 		t.Errorf("the work that is still there is not named: %+v", s)
@@ -247,18 +247,18 @@ func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
 		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return refusal
 	}
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 	f.state("Pending NoClusterNamespace")
 }
 
 // Variables are delivered as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. A change of them alone is delivered, too.
 func TestWork_HasTheVariables(t *testing.T) {
 	f := newFixture(t)
-	edgetest.Change(f.Hub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}},
+	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}},
 		func(s *edgev1alpha1.EdgeService) { s.Spec.UserInput = []edgev1alpha1.Variable{{Name: "COLOR"}} })
 	f.state("Failed InputMissing")
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
 		p.Spec.UserInput = []edgev1alpha1.ServiceInput{{ServiceUrl: "web", Inputs: []edgev1alpha1.Input{{Name: "COLOR", Value: edgev1alpha1.Value{Type: edgev1alpha1.ValueString, String: "red"}}}}}
 	})
 	f.state("Delivering Delivering")
@@ -274,7 +274,7 @@ func TestWork_HasTheVariables(t *testing.T) {
 // Changes of the work by other clients are reverted.
 func TestWork_ThatOthersHaveChanged(t *testing.T) {
 	f := newFixture(t)
-	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
+	edgetest.Change(f.FakeHub, f.work(), func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
 	f.settle()
 	if got := objectsOf(t, f.work()); len(got) != 4 {
 		t.Errorf("the work has %v", got)

@@ -20,7 +20,7 @@ import (
 
 // asAgent enables the feature gate, with an author of the policy and its service who has only these permissions.
 func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
 		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
 	})
 	f.serviceBy(author)
@@ -40,15 +40,15 @@ func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
 // serviceBy sets the author of the service.
 func (f *fixture) serviceBy(author string) {
 	s := &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: edge.ServiceName("web", "1.0.0", "amd64")}}
-	edgetest.Change(f.Hub, s, func(s *edgev1alpha1.EdgeService) {
+	edgetest.Change(f.FakeHub, s, func(s *edgev1alpha1.EdgeService) {
 		s.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
 	})
 }
 
 // toGreen has the service delivered into a different namespace.
 func toGreen(f *fixture) {
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
-	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 }
 
 // The agent creates the objects of an edge service: without the check, that would be a way for an author who may not have it do so.

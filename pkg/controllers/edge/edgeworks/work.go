@@ -83,23 +83,23 @@ func hasFinalizer(p *edgev1alpha1.EdgePlacement) bool {
 	return slices.Contains(p.Finalizers, edgev1alpha1.PlacementFinalizer)
 }
 
-// bring reconciles the work of a placement, and returns its state.
-func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (told, time.Duration, error) {
+// syncWork reconciles the work of a placement, and returns its state.
+func (r *Reconciler) syncWork(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (reported, time.Duration, error) {
 	key := client.ObjectKeyFromObject(p)
 	now := &workv1.ManifestWork{}
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: pair.Node, Name: workName(key)}, now)
 	there := err == nil
 	switch {
 	case kit.IgnoreGone(err) != nil:
-		return told{}, 0, err
+		return reported{}, 0, err
 	case there && !isOf(now, key):
 		return taken(now), late, nil
 	case there && !now.DeletionTimestamp.IsZero():
-		return newTold(edgev1alpha1.PlacementPending, reasonBeingGone, "a work with its name is still being removed from the node", ""), 0, nil
+		return newReported(edgev1alpha1.PlacementPending, reasonBeingGone, "a work with its name is still being removed from the node", ""), 0, nil
 	}
 	d, refusal, err := r.decide(ctx, pair, p)
 	if err != nil {
-		return told{}, 0, err
+		return reported{}, 0, err
 	}
 	if refusal != "" {
 		return unwritten(reasonNotDecided, refusal, now).with(d), soon, nil
@@ -129,7 +129,7 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 
 // observed returns what the cluster reports of the work of a placement. The objects of a service that has failed and must be tried again are
 // removed first: with the work if it has no other service.
-func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement, d *decided, w *workv1.ManifestWork) (told, time.Duration, error) {
+func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement, d *decided, w *workv1.ManifestWork) (reported, time.Duration, error) {
 	t := observe(w)
 	if service := d.attempts.removing(p); service >= 0 {
 		if appliedNow(w) {
@@ -137,15 +137,15 @@ func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement
 		}
 		s := &p.Spec.Services[service]
 		message := fmt.Sprintf("version %s of service %s has failed, and its objects are removed from the node, to be applied again", s.Version, s.Name)
-		return newTold(edgev1alpha1.PlacementPending, reasonRetrying, message, w.Name).with(d), 0, nil
+		return newReported(edgev1alpha1.PlacementPending, reasonRetrying, message, w.Name).with(d), 0, nil
 	}
 	again, retry := d.attempts.observe(p, w.UID, &t, failures(w, &t, len(p.Spec.Services)), r.clock.Now())
 	if retry {
-		t = newTold(edgev1alpha1.PlacementPending, reasonRetrying,
+		t = newReported(edgev1alpha1.PlacementPending, reasonRetrying,
 			"its version has failed, and its objects are removed from the node, to be applied again: "+t.message, w.Name)
 		if len(p.Spec.Services) == 1 {
 			if err := r.remove(ctx, w); err != nil {
-				return told{}, 0, err
+				return reported{}, 0, err
 			}
 		}
 	}
@@ -165,12 +165,12 @@ func undeliverable(w *workv1.ManifestWork, err error) int {
 }
 
 // unwritten returns the status of a placement whose work stays as it is, or is not created.
-func unwritten(reason, refusal string, now *workv1.ManifestWork) told {
-	return newTold(edgev1alpha1.PlacementPending, reason, "nothing is written for it: "+refusal, now.Name)
+func unwritten(reason, refusal string, now *workv1.ManifestWork) reported {
+	return newReported(edgev1alpha1.PlacementPending, reason, "nothing is written for it: "+refusal, now.Name)
 }
 
-func taken(w *workv1.ManifestWork) told {
-	return newTold(edgev1alpha1.PlacementFailed, reasonNameTaken,
+func taken(w *workv1.ManifestWork) reported {
+	return newReported(edgev1alpha1.PlacementFailed, reasonNameTaken,
 		fmt.Sprintf("ManifestWork %s in namespace %s already exists and does not belong to this placement, so it is not changed: delete it", w.Name, w.Namespace), "")
 }
 
@@ -178,23 +178,23 @@ func taken(w *workv1.ManifestWork) told {
 var errTaken = errors.New("another work has the name")
 
 // outcome returns the status after a write.
-func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Duration, error) {
+func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (reported, time.Duration, error) {
 	var fault *delivery.Fault
 	switch {
 	case err == nil:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, "the work is written, and the agent of the node has yet to apply it", w.Name), 0, nil
+		return newReported(edgev1alpha1.PlacementDelivering, reasonDelivering, "the work is written, and the agent of the node has yet to apply it", w.Name), 0, nil
 	case errors.As(err, &fault):
-		return newTold(edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""), 0, nil
+		return newReported(edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""), 0, nil
 	case errors.Is(err, errTaken):
 		return taken(w), late, nil
 	case kit.IsGone(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return newTold(edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster does not exist yet, or is being deleted", ""), soon, nil
+		return newReported(edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster does not exist yet, or is being deleted", ""), soon, nil
 	case isTooLarge(err):
-		return newTold(edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects exceed the maximum size of a work: deploy them as several services: %v", err), ""), late, nil
+		return newReported(edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects exceed the maximum size of a work: deploy them as several services: %v", err), ""), late, nil
 	case isRefusal(err):
-		return newTold(edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""), late, nil
+		return newReported(edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""), late, nil
 	}
-	return told{}, 0, err
+	return reported{}, 0, err
 }
 
 // sourceOf returns a hash of all inputs of a work. Archives are identified by the generations of their services.

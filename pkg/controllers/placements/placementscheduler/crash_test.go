@@ -174,10 +174,10 @@ func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f.untold = slices.DeleteFunc(f.untold, ofDecision)
 	f.expect()
 	f.queue.Add(everything)
-	if result, err := f.process.Reconcile(t.Context(), everything); err != nil || result.RequeueAfter != longestUnseen {
+	if result, err := f.process.Reconcile(t.Context(), everything); err != nil || result.RequeueAfter != maxUnseen {
 		t.Fatal(result, err)
 	}
-	f.clock.SetTime(start.Add(longestUnseen))
+	f.clock.SetTime(start.Add(maxUnseen))
 	f.settle()
 	f.has("p-decision-1 0: c1")
 	f.label("c1")

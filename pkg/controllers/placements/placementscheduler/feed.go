@@ -52,7 +52,7 @@ func feed[O any, T interface {
 	client.Object
 }](r *Reconciler, set, gone func(context.Context, T)) watched {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
-		r.hear(func() {
+		r.enqueue(func() {
 			defer func() {
 				if fault := recover(); fault != nil {
 					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "Skipped a change for the placements",

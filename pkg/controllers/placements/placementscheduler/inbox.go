@@ -8,26 +8,26 @@ import "sync"
 // inbox has the changes that the hub has not processed yet. A round with CEL takes seconds, and neither watches nor workers wait for it: their
 // changes are processed before the next use of the hub, in the order in which they came. It grows as the informers' own buffers would.
 type inbox struct {
-	mu   sync.Mutex
-	told []func()
+	mu     sync.Mutex
+	queued []func()
 }
 
 func (i *inbox) add(change func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.told = append(i.told, change)
+	i.queued = append(i.queued, change)
 }
 
 // next takes the first change, or returns nil.
 func (i *inbox) next() func() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.told) == 0 {
-		i.told = nil
+	if len(i.queued) == 0 {
+		i.queued = nil
 		return nil
 	}
-	change := i.told[0]
-	i.told = i.told[1:]
+	change := i.queued[0]
+	i.queued = i.queued[1:]
 	return change
 }
 
@@ -44,8 +44,8 @@ func (r *Reconciler) listen() {
 	}
 }
 
-// hear processes a change now, unless the hub is in use. Then the next round does so, which the caller enqueues.
-func (r *Reconciler) hear(change func()) {
+// enqueue processes a change now, unless the hub is in use. Then the next round does so, which the caller enqueues.
+func (r *Reconciler) enqueue(change func()) {
 	r.inbox.add(change)
 	if r.mu.TryLock() {
 		defer r.mu.Unlock()

@@ -62,7 +62,7 @@ type Reconciler struct {
 	// mu guards the hub and the next two fields. A round holds it for as long as CEL takes. Watches and workers use the inbox instead of waiting
 	// for it.
 	mu  sync.Mutex
-	hub *placement.Hub
+	hub *placement.Scheduler
 	// unseenDecisions and unseenPlacements are writes that no watch has reported yet.
 	unseenDecisions, unseenPlacements unseen
 	inbox                             inbox
@@ -116,7 +116,7 @@ func (r *Reconciler) sources(from cache.Cache) []source.Source {
 func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	r := &Reconciler{
 		client: c, recorder: recorder, clock: clock, metrics: newMetrics(),
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.LongestBackoff),
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.MaxBackoff),
 		hub:     placement.NewHub(),
 		ready:   map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
 		unseenDecisions: unseen{}, unseenPlacements: unseen{},
@@ -144,11 +144,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.backoff.Forget(key)
 		r.written(key, w)
 		return reconcile.Result{}, nil
-	case kit.IsOutdated(err) || apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case kit.IsStale(err) || apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// The last error also means that the placement is being deleted.
 		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, nil
 	case isRefused(err):
-		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, r.tell(ctx, w, err)
+		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, r.reportRefused(ctx, w, err)
 	default:
 		return reconcile.Result{}, err
 	}
@@ -231,7 +231,7 @@ func (r *Reconciler) written(key types.NamespacedName, w *work) {
 	r.results.Lock()
 	delete(r.taken, key)
 	r.results.Unlock()
-	r.hear(func() {
+	r.enqueue(func() {
 		if r.isCurrent(key, w) {
 			r.hub.Written(key, nil)
 		}

@@ -29,15 +29,15 @@ func isRefused(err error) bool {
 	return false
 }
 
-// tell sets the conditions of a placement to the reason why its decisions are not up to date. The write is retried with an increasing delay: no
+// reportRefused sets the conditions of a placement to the reason why its decisions are not up to date. The write is retried with an increasing delay: no
 // event reports that it would be accepted. As long as the reason is the same, nothing is written.
-func (r *Reconciler) tell(ctx context.Context, w *work, refused error) error {
+func (r *Reconciler) reportRefused(ctx context.Context, w *work, refused error) error {
 	p := w.placement.DeepCopy()
 	changed, err := kit.PatchStatus(ctx, r.client, p, func(p *clusterv1beta1.Placement) {
 		p.Status = w.result.Refused(&w.placement.Status, r.clock.Now(), refused)
 	})
 	switch {
-	case kit.IsOutdated(err):
+	case kit.IsStale(err):
 		return nil
 	case err != nil:
 		return errors.Join(refused, err)

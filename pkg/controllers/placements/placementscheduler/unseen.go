@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// longestUnseen is the time for which a write counts more than the watches. A watch that is stale for longer, or that has restarted in between and
+// maxUnseen is the time for which a write counts more than the watches. A watch that is stale for longer, or that has restarted in between and
 // never reported an object, must not leave the hub with objects that do not exist.
-const longestUnseen = time.Minute
+const maxUnseen = time.Minute
 
 // unseen are the last writes of objects that no watch has reported yet. Until one does, its events are older: using them would repeat the write.
 type unseen map[types.NamespacedName]unseenWrite
@@ -60,7 +60,7 @@ func (u unseen) hidesDeletion(obj client.Object) bool {
 // due returns the time at which the first of them has been unseen for too long, or zero.
 func (u unseen) due() (due time.Time) {
 	for _, w := range u {
-		if at := w.at.Add(longestUnseen); due.IsZero() || at.Before(due) {
+		if at := w.at.Add(maxUnseen); due.IsZero() || at.Before(due) {
 			due = at
 		}
 	}
@@ -99,11 +99,11 @@ func (r *Reconciler) catchUp(ctx context.Context, now time.Time) {
 	}
 }
 
-func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(longestUnseen)) }
+func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(maxUnseen)) }
 
 // learn passes a written decision to the hub, before a watch does.
 func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
-	r.hear(func() {
+	r.enqueue(func() {
 		now := r.hub.Decision(client.ObjectKeyFromObject(d))
 		if now != nil && now.UID == d.UID && kit.CompareVersions(now.ResourceVersion, d.ResourceVersion) >= 0 {
 			return // the watch was first
@@ -115,7 +115,7 @@ func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
 
 // learnGone does the same for a decision that does not exist any more.
 func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
-	r.hear(func() {
+	r.enqueue(func() {
 		key := client.ObjectKeyFromObject(d)
 		if now := r.hub.Decision(key); now == nil || now.UID != d.UID {
 			return
@@ -127,7 +127,7 @@ func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
 
 // learnPlacement does the same for a placement, unless it is gone.
 func (r *Reconciler) learnPlacement(p *clusterv1beta1.Placement) {
-	r.hear(func() {
+	r.enqueue(func() {
 		now := r.hub.Placement(client.ObjectKeyFromObject(p))
 		if now == nil || now.UID != p.UID || kit.CompareVersions(now.ResourceVersion, p.ResourceVersion) >= 0 {
 			return

@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			return reconcile.Result{}, err
 		}
 	}
-	r.say(ctx, elsewhere[ClusterRole], elsewhere[WorksClusterRole], older, without)
+	r.report(ctx, elsewhere[ClusterRole], elsewhere[WorksClusterRole], older, without)
 	for _, s := range roles {
 		var err error
 		switch {
@@ -232,8 +232,8 @@ func (r *Reconciler) unbind(ctx context.Context, name string) error {
 	return nil
 }
 
-// say logs how agents get their rights, when that has changed. works is the reason why they have the role for works only in their namespaces.
-func (r *Reconciler) say(ctx context.Context, elsewhere, works, older, without string) {
+// report logs how agents get their rights, when that has changed. works is the reason why they have the role for works only in their namespaces.
+func (r *Reconciler) report(ctx context.Context, elsewhere, works, older, without string) {
 	what := "Agents use a ClusterRole for each cluster"
 	switch {
 	case elsewhere != "":

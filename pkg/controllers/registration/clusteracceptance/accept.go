@@ -45,7 +45,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.ensureRights(ctx, cluster); err != nil {
 		return err
 	}
-	again, err := r.leaveOwnRole(ctx, cluster.Name)
+	again, err := r.dropOwnRole(ctx, cluster.Name)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
 	err := r.client.Create(ctx, kept)
 	if kit.IsGone(err) {
 		return failure{fmt.Errorf("the namespace %q, in which the hub records the identities of accepted clusters, does not exist: apply "+
-			"the manifests of the hub", record.Namespace), kit.LongestBackoff}
+			"the manifests of the hub", record.Namespace), kit.MaxBackoff}
 	}
 	return err
 }

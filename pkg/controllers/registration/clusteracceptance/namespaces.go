@@ -35,13 +35,13 @@ import (
 )
 
 const (
-	// firstLook and lastLook are the shortest and the longest interval between checks of a namespace that is not empty.
-	firstLook = 5 * time.Second
-	lastLook  = 10 * time.Minute
-	// lookQPS and lookBurst limit the requests that check namespaces: some sixty for each.
-	lookQPS   = 200
-	lookBurst = 200
-	lookers   = 4
+	// minCheckInterval and lastLook are the shortest and the longest interval between checks of a namespace that is not empty.
+	minCheckInterval = 5 * time.Second
+	maxCheckInterval = 10 * time.Minute
+	// checkQPS and lookBurst limit the requests that check namespaces: some sixty for each.
+	checkQPS   = 200
+	checkBurst = 200
+	lookers    = 4
 )
 
 // namespaces deletes the namespaces that the hub has created for clusters, once the cluster is denied or gone and the namespace is empty. It also
@@ -51,8 +51,8 @@ type namespaces struct {
 	live   client.Reader
 	// left names an object in a namespace, or returns "" if it is empty.
 	left func(ctx context.Context, namespace string) (string, error)
-	// looks is the backoff of checks, by namespace.
-	looks workqueue.TypedRateLimiter[string]
+	// checks is the backoff of checks, by namespace.
+	checks workqueue.TypedRateLimiter[string]
 
 	mu   sync.Mutex
 	user string
@@ -62,7 +62,7 @@ var _ reconcile.Reconciler = &namespaces{}
 
 func setupNamespaces(mgr ctrl.Manager) error {
 	config := rest.CopyConfig(mgr.GetConfig())
-	config.QPS, config.Burst, config.RateLimiter = lookQPS, lookBurst, nil
+	config.QPS, config.Burst, config.RateLimiter = checkQPS, checkBurst, nil
 	inside, err := contents.New(config)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func setupNamespaces(mgr ctrl.Manager) error {
 func newNamespaces(c client.Client, live client.Reader, left func(context.Context, string) (string, error)) *namespaces {
 	return &namespaces{
 		client: c, live: live, left: left,
-		looks: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstLook, lastLook),
+		checks: workqueue.NewTypedItemExponentialFailureRateLimiter[string](minCheckInterval, maxCheckInterval),
 	}
 }
 
@@ -106,7 +106,7 @@ func denied(cluster *clusterv1.ManagedCluster) bool {
 func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	namespace := &corev1.Namespace{}
 	if err := n.client.Get(ctx, request.NamespacedName, namespace); err != nil {
-		n.looks.Forget(request.Name)
+		n.checks.Forget(request.Name)
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	ended := !namespace.DeletionTimestamp.IsZero()
@@ -119,7 +119,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if !free {
-		n.looks.Forget(namespace.Name)
+		n.checks.Forget(namespace.Name)
 		if ended || !mine {
 			return reconcile.Result{}, nil
 		}
@@ -132,7 +132,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch {
 	case ended: // another check follows for works that other clients must still delete
-		return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
+		return reconcile.Result{RequeueAfter: n.checks.When(namespace.Name)}, nil
 	case !mine:
 		return reconcile.Result{}, nil
 	}
@@ -145,22 +145,22 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, bindErr
 		case !bound:
 			ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a deleted cluster: no permission to list its content", "reason", err.Error())
-			return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
+			return reconcile.Result{RequeueAfter: n.checks.When(namespace.Name)}, nil
 		}
 		// The API server learns of the binding in a moment.
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("listing the content of the namespace %s: %w", namespace.Name, err)
 	case what != "":
-		wait := n.looks.When(namespace.Name)
+		wait := n.checks.When(namespace.Name)
 		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a deleted cluster", "left", what, "next", wait)
 		return reconcile.Result{RequeueAfter: wait}, n.unbind(ctx, namespace.Name)
 	}
 	err = n.client.Delete(ctx, namespace, kit.AsRead(namespace))
-	if err != nil && !kit.IsOutdated(err) {
+	if err != nil && !kit.IsStale(err) {
 		return reconcile.Result{}, fmt.Errorf("deleting namespace %s: %w", namespace.Name, err)
 	}
-	n.looks.Forget(namespace.Name)
+	n.checks.Forget(namespace.Name)
 	return reconcile.Result{}, nil
 }
 
@@ -206,7 +206,7 @@ func (n *namespaces) release(ctx context.Context, namespace string) error {
 			changed, err := kit.Patch(ctx, n.client, w, func(w *metav1.PartialObjectMetadata) {
 				controllerutil.RemoveFinalizer(w, workv1.ManifestWorkFinalizer)
 			})
-			if kit.IgnoreOutdated(err) != nil {
+			if kit.IgnoreStale(err) != nil {
 				return err
 			}
 			if changed {

@@ -78,10 +78,10 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	if namespace.Labels[registration.ClusterNameLabel] != cluster {
 		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: if it is empty, let the cluster use it with "+
 			"kubectl hub accept --clusters %[1]s --adopt-namespace, or with the label %[2]s=%[1]s, or join the cluster with another name", cluster,
-			registration.ClusterNameLabel), kit.LongestBackoff}
+			registration.ClusterNameLabel), kit.MaxBackoff}
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		return failure{terminating{namespace}, kit.LongestBackoff}
+		return failure{terminating{namespace}, kit.MaxBackoff}
 	}
 	return nil
 }

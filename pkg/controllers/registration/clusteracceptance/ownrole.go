@@ -74,8 +74,8 @@ func (r *Reconciler) ensureOwnRole(ctx context.Context, cluster string) error {
 	})
 }
 
-// leaveOwnRole deletes the role and the binding of an accepted cluster, once the shared role grants its agents the same. The cluster has a record.
-func (r *Reconciler) leaveOwnRole(ctx context.Context, cluster string) (again time.Duration, err error) {
+// dropOwnRole deletes the role and the binding of an accepted cluster, once the shared role grants its agents the same. The cluster has a record.
+func (r *Reconciler) dropOwnRole(ctx context.Context, cluster string) (again time.Duration, err error) {
 	key := client.ObjectKey{Name: registration.ClusterRole(cluster)}
 	if !r.shares() || !r.cached(ctx, &rbacv1.ClusterRole{}, key) && !r.cached(ctx, &rbacv1.ClusterRoleBinding{}, key) {
 		return 0, nil

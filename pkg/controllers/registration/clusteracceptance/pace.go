@@ -39,8 +39,8 @@ type pace struct {
 	last error
 	// check is the time of the next check of the cluster's identity; zero until it is known.
 	check time.Time
-	// look is the time of the next check of what is left in a cluster that is being deleted.
-	look time.Time
+	// nextCheck is the time of the next check of what is left in a cluster that is being deleted.
+	nextCheck time.Time
 }
 
 func newPaces(clock clock.PassiveClock) *paces { return &paces{clock: clock, of: map[string]pace{}} }
@@ -114,14 +114,14 @@ func (p *paces) checked(cluster string, interval time.Duration) {
 func (p *paces) untilLook(cluster string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, p.of[cluster].look.Sub(p.clock.Now()))
+	return max(0, p.of[cluster].nextCheck.Sub(p.clock.Now()))
 }
 
-func (p *paces) lookIn(cluster string, wait time.Duration) {
+func (p *paces) checkAfter(cluster string, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.of[cluster]
-	s.look = p.clock.Now().Add(wait)
+	s.nextCheck = p.clock.Now().Add(wait)
 	p.of[cluster] = s
 }
 

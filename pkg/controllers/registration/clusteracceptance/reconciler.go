@@ -201,7 +201,7 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 		return reconcile.Result{RequeueAfter: wait.after}, r.show(ctx, cluster, wait.last)
 	case errors.As(err, &failed):
 		err = failed.error
-	case kit.IsOutdated(err):
+	case kit.IsStale(err):
 		// The read was stale. The change arrives as an event, usually sooner than this.
 		ctrl.LoggerFrom(ctx).V(2).Info("Retrying with the current objects", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil
@@ -243,7 +243,7 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 			ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(r.clock.Now()),
 		})
 	})
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		return nil
 	}
 	if err != nil {

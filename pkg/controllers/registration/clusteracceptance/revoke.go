@@ -65,8 +65,8 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 	if !delivered {
 		err = r.removeAll(ctx, cluster.Name)
 	}
-	if told := r.tellLeft(ctx, cluster, delivered, err); told != nil {
-		return told
+	if reportErr := r.tellLeft(ctx, cluster, delivered, err); reportErr != nil {
+		return reportErr
 	}
 	if err != nil {
 		return err

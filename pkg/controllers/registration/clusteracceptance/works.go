@@ -26,8 +26,8 @@ import (
 
 const (
 	// What is left in a cluster that is being deleted is checked after a quarter of the time since its deletion, within these limits.
-	firstLeftLook = 2 * time.Second
-	lastLeftLook  = 5 * time.Minute
+	minLeftInterval = 2 * time.Second
+	maxLeftInterval = 5 * time.Minute
 	// leftPage is the number of objects in a page of a list.
 	leftPage = 500
 	// highestPriority is the cleanup priority of the last objects to be deleted.
@@ -79,8 +79,8 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 			names[i] = left[i].Name
 		}
 		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
-		after := min(max(elapsed/4, firstLeftLook), lastLeftLook)
-		r.paces.lookIn(cluster.Name, after)
+		after := min(max(elapsed/4, minLeftInterval), maxLeftInterval)
+		r.paces.checkAfter(cluster.Name, after)
 		return later{after: after, left: fmt.Sprintf("The agent must delete the objects that it applied to the cluster. "+
 			"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
 			"the objects remain in the cluster. Remaining: %ss %s", cluster.Name, kind.Kind, some(names))}
@@ -124,7 +124,7 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { meta.SetStatusCondition(&c.Status.Conditions, now) })
 	if err != nil {
 		// If the cluster has changed or is gone, the next reconciliation reports it.
-		return kit.IgnoreOutdated(err)
+		return kit.IgnoreStale(err)
 	}
 	switch {
 	case !first || now.Status == metav1.ConditionTrue:

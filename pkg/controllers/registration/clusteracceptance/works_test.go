@@ -95,7 +95,7 @@ func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
 		f.clock.SetTime(f.clock.Now().Add(wait))
 		result, err := f.reconcile("c1")
 		wait = result.RequeueAfter
-		if got := f.terminating(); err != nil || result.RequeueAfter < firstLeftLook || result.RequeueAfter > lastLeftLook || !slices.Equal(got, want) {
+		if got := f.terminating(); err != nil || result.RequeueAfter < minLeftInterval || result.RequeueAfter > maxLeftInterval || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, being deleted are %q, want %q", what, result, err, got, want)
 		}
 		if f.bindings() != 2 || len(f.cloud.granted) != 2 {

@@ -65,8 +65,8 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	beats    *beats
-	// told limits the events: after the hub was away, its whole fleet is lost at once, and the conditions say so.
-	told flowcontrol.PassiveRateLimiter
+	// eventLimit limits the events: after the hub was away, its whole fleet is lost at once, and the conditions say so.
+	eventLimit flowcontrol.PassiveRateLimiter
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -87,7 +87,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 
 func newReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	return &Reconciler{client: c, live: live, recorder: recorder, clock: clock, beats: newBeats(clock),
-		told: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsPerSecond, eventsAtOnce, clock)}
+		eventLimit: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsPerSecond, eventsAtOnce, clock)}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// The write makes a new version of the cluster, which arrives as an event.
 		err = r.taint(ctx, cluster)
 	}
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		// The cluster was changed or deleted. That arrives as an event, which causes the retry.
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -196,15 +196,15 @@ func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluste
 		return fmt.Errorf("changing the cluster's taints: %w", err)
 	}
 	if written {
-		r.tell(cluster, available)
+		r.recordEvent(cluster, available)
 	}
 	return nil
 }
 
-// tell records an event for a new state of the condition, when the taint is written: the agent, which writes the condition as well, has no
+// recordEvent records an event for a new state of the condition, when the taint is written: the agent, which writes the condition as well, has no
 // permission for events. A new cluster, whose state is not known yet, gets none.
-func (r *Reconciler) tell(cluster *clusterv1.ManagedCluster, available *metav1.Condition) {
-	if available == nil || !r.told.TryAccept() {
+func (r *Reconciler) recordEvent(cluster *clusterv1.ManagedCluster, available *metav1.Condition) {
+	if available == nil || !r.eventLimit.TryAccept() {
 		return
 	}
 	kind, reason := corev1.EventTypeWarning, EventLost

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// mostPending is the maximum number of pending requests of one requester: of an agent, all for the registration's signer, and as many for all
+	// maxPending is the maximum number of pending requests of one requester: of an agent, all for the registration's signer, and as many for all
 	// others; of a bootstrap identity, those for one cluster. It must be at least 2, so that several keys stay several.
-	mostPending = 20
-	// mostUnknown is the maximum number of pending requests of one bootstrap identity for clusters that the hub does not have. hub-apiserver limits
+	maxPending = 20
+	// maxUnknown is the maximum number of pending requests of one bootstrap identity for clusters that the hub does not have. hub-apiserver limits
 	// the number of clusters (--max-pending-clusters).
-	mostUnknown = 100
+	maxUnknown = 100
 
 	// pendingIndex finds the pending requests of a requester, those of a requester for one cluster, and those for other signers.
 	pendingIndex = "pending"
@@ -66,7 +66,7 @@ func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.Certifica
 	for _, request := range excess {
 		// A request that was decided since it was read has another version.
 		err := r.client.Delete(ctx, request, client.Preconditions{UID: &request.UID, ResourceVersion: &request.ResourceVersion})
-		if err != nil && !kit.IsOutdated(err) {
+		if err != nil && !kit.IsStale(err) {
 			return false, fmt.Errorf("deleting the certificate request %s, since %q has too many: %w", request.Name, request.Spec.Username, err)
 		}
 		if err == nil {
@@ -84,7 +84,7 @@ func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.Certifica
 	}
 	// The event is about the cluster, so that a flood of requests is one series of Events.
 	r.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, "ManagedClusterCSRRemoved", "Delete", "%s", kit.Message(fmt.Sprintf(
-		"The user %q has more than %d certificate requests pending: the oldest ones are deleted", object.Spec.Username, mostPending)))
+		"The user %q has more than %d certificate requests pending: the oldest ones are deleted", object.Spec.Username, maxPending)))
 	return gone, nil
 }
 
@@ -102,13 +102,13 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 		}
 		// Only requests of its own agent are for a cluster, whatever their labels.
 		pending, err := r.pending(ctx, key)
-		return pending[:max(len(pending)-mostPending, 0)], err
+		return pending[:max(len(pending)-maxPending, 0)], err
 	}
 	if other {
 		return nil, nil
 	}
 	pending, err := r.pending(ctx, pairOf(user, cluster))
-	if err != nil || len(pending) > mostPending {
+	if err != nil || len(pending) > maxPending {
 		return excessOfKeys(pending), err
 	}
 	// The requests of a fleet that joins at once, by one bootstrap identity, must not be deleted.
@@ -116,15 +116,15 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 		return nil, err
 	}
 	pending, err = r.pending(ctx, user)
-	if err != nil || len(pending) <= mostUnknown {
+	if err != nil || len(pending) <= maxUnknown {
 		return nil, err
 	}
 	pending, err = r.ofUnknown(ctx, r.client, pending)
-	if err != nil || len(pending) <= mostUnknown {
+	if err != nil || len(pending) <= maxUnknown {
 		return nil, err
 	}
 	// The cache of clusters may be older than that of requests.
-	return r.ofUnknown(ctx, r.live, pending[:len(pending)-mostUnknown])
+	return r.ofUnknown(ctx, r.live, pending[:len(pending)-maxUnknown])
 }
 
 // excessOfKeys returns the requests of one user for one cluster beyond the limit. Which key is the cluster's may depend on whether there are
@@ -141,8 +141,8 @@ func excessOfKeys(pending []*certificatesv1.CertificateSigningRequest) []*certif
 			others = append(others, request)
 		}
 	}
-	keep := min(len(first), mostPending)
-	return append(others[:max(len(others)-(mostPending-keep), 0)], first[:len(first)-keep]...)
+	keep := min(len(first), maxPending)
+	return append(others[:max(len(others)-(maxPending-keep), 0)], first[:len(first)-keep]...)
 }
 
 // pending returns the requests under a key of pendingIndex, the oldest first. They belong to the cache.

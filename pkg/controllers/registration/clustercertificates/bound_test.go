@@ -47,7 +47,7 @@ func (h *hub) names() (names []string) {
 }
 
 func TestBound_ARequesterHasSoManyPending(t *testing.T) {
-	const flood = mostUnknown + mostPending
+	const flood = maxUnknown + maxPending
 	ofAgent := func(_ int, r *certificatesv1.CertificateSigningRequest) {
 		r.Spec.Groups = []string{c1Group, allGroup, "system:authenticated"}
 	}
@@ -56,21 +56,21 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 		change func(i int, r *certificatesv1.CertificateSigningRequest)
 		want   int
 	}{
-		"for a cluster":         {bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {}, mostPending},
-		"by the ServiceAccount": {registration.BootstrapServiceAccount, func(int, *certificatesv1.CertificateSigningRequest) {}, mostPending},
+		"for a cluster":         {bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {}, maxPending},
+		"by the ServiceAccount": {registration.BootstrapServiceAccount, func(int, *certificatesv1.CertificateSigningRequest) {}, maxPending},
 		"for clusters of no hub": {bootstrap, func(i int, r *certificatesv1.CertificateSigningRequest) {
 			r.Labels[registration.ClusterNameLabel] = fmt.Sprint("x", i)
-		}, mostUnknown},
-		"by an agent": {c1Agent, ofAgent, mostPending},
+		}, maxUnknown},
+		"by an agent": {c1Agent, ofAgent, maxPending},
 		"by an agent, for others": {c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
 			ofAgent(i, r)
 			r.Labels[registration.ClusterNameLabel] = fmt.Sprint("x", i)
-		}, mostPending},
+		}, maxPending},
 		// Add-ons have signers of their own.
 		"by an agent, for other signers": {c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
 			ofAgent(i, r)
 			r.Spec.SignerName = fmt.Sprint("example.com/signer-", i%7)
-		}, mostPending},
+		}, maxPending},
 		"by a person, for another signer": {"alice", func(_ int, r *certificatesv1.CertificateSigningRequest) {
 			r.Spec.SignerName = "example.com/signer"
 		}, flood},
@@ -85,7 +85,7 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 			if i%2 == 0 {
 				r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Denied", Status: "True"}}
 			}
-		}, flood/2 + mostPending},
+		}, flood/2 + maxPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
@@ -117,17 +117,17 @@ func TestCompareAge(t *testing.T) {
 // A flood of requests for other signers deletes none that the agent has for the registration's signer, and vice versa.
 func TestBound_SignersApart(t *testing.T) {
 	h := newHub(t)
-	h.flood(2*mostPending, c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
+	h.flood(2*maxPending, c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
 		r.Spec.Groups = []string{c1Group, allGroup, "system:authenticated"}
-		if i >= mostPending {
+		if i >= maxPending {
 			r.Spec.SignerName = "example.com/signer"
 		}
 	})
 	for _, name := range h.names() {
 		h.look(name)
 	}
-	if got := h.names(); len(got) != 2*mostPending {
-		t.Errorf("%d requests are there, want all of %d", len(got), 2*mostPending)
+	if got := h.names(); len(got) != 2*maxPending {
+		t.Errorf("%d requests are there, want all of %d", len(got), 2*maxPending)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestBound_AFloodDecidesNoKey(t *testing.T) {
 	for _, user := range []string{bootstrap, "system:bootstrap:123456"} {
 		h := newHub(t)
 		h.ask("agent", "agent", bootstrap)
-		for i := range 3 * mostPending {
+		for i := range 3 * maxPending {
 			h.ask(fmt.Sprintf("eve-%02d", i), "eve", user)
 		}
-		h.flood(3*mostPending, user, func(int, *certificatesv1.CertificateSigningRequest) {})
+		h.flood(3*maxPending, user, func(int, *certificatesv1.CertificateSigningRequest) {})
 		h.settle()
-		if names := h.names(); !slices.Contains(names, "agent") || !slices.Contains(names, "eve-00") || len(names) > mostPending+1 {
+		if names := h.names(); !slices.Contains(names, "agent") || !slices.Contains(names, "eve-00") || len(names) > maxPending+1 {
 			t.Errorf("left are %v", names)
 		}
 		h.accept(nil)
@@ -157,11 +157,11 @@ func TestBound_AFloodDecidesNoKey(t *testing.T) {
 func TestBound_ManyKeysStaySeveral(t *testing.T) {
 	h := newHub(t)
 	h.ask("agent", "agent", bootstrap)
-	for i := range 2 * mostPending {
+	for i := range 2 * maxPending {
 		h.ask(fmt.Sprintf("eve-%02d", i), fmt.Sprint("eve", i), bootstrap)
 	}
 	h.settle()
-	if names := h.names(); len(names) != mostPending {
+	if names := h.names(); len(names) != maxPending {
 		t.Errorf("left are %v", names)
 	}
 	h.accept(nil)
@@ -174,13 +174,13 @@ func TestBound_ManyKeysStaySeveral(t *testing.T) {
 // A request that was decided after it was read stays.
 func TestBound_DeletesOnlyWhatItHasRead(t *testing.T) {
 	h := newHub(t)
-	h.flood(mostPending+1, bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {})
+	h.flood(maxPending+1, bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {})
 	request := &certificatesv1.CertificateSigningRequest{}
 	h.get("flood-000", request)
 	h.conclude("flood-000", certificatesv1.CertificateApproved)
 	h.process.client = stale{h.client, request}
 	h.look("flood-000")
-	if names := h.names(); len(names) != mostPending+1 {
+	if names := h.names(); len(names) != maxPending+1 {
 		t.Errorf("left are %v", names)
 	}
 }

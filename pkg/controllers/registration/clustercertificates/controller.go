@@ -31,8 +31,8 @@ type Options struct {
 	MaxLifetime time.Duration
 }
 
-// shortestLifetime is the shortest lifetime that the API of certificate requests allows.
-const shortestLifetime = 10 * time.Minute
+// minLifetime is the shortest lifetime that the API of certificate requests allows.
+const minLifetime = 10 * time.Minute
 
 const bootstrapFlag = "bootstrap-identities"
 
@@ -48,9 +48,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate returns the errors of the flags.
 func (o *Options) Validate() (errs []error) {
-	if o.MaxLifetime < shortestLifetime {
+	if o.MaxLifetime < minLifetime {
 		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be requested, "+
-			"not %s", shortestLifetime, o.MaxLifetime))
+			"not %s", minLifetime, o.MaxLifetime))
 	}
 	for _, user := range o.BootstrapUsers {
 		if err := agentcsr.CheckNamed(bootstrapFlag, user); err != nil {

@@ -144,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, r.follow(ctx, object, parsed)
 	case err != nil:
-		r.leave(object, nil, err.Error())
+		r.recordWaiting(object, nil, err.Error())
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, r.answer(ctx, object, parsed)
@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // answer decides on a pending request.
 func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
 	if why := r.checkRequester(object, parsed); why != "" {
-		r.leave(object, nil, why)
+		r.recordWaiting(object, nil, why)
 		return nil
 	}
 	// The caches first, so that neither a flood of requests nor a cluster that is still being accepted causes live reads. Changes that they miss
@@ -188,7 +188,7 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 		}
 	}
 	if d.why != "" {
-		r.leave(object, s.cluster, d.why)
+		r.recordWaiting(object, s.cluster, d.why)
 		return nil
 	}
 	return r.approve(ctx, object, s.cluster)
@@ -217,7 +217,7 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 		LastUpdateTime: metav1.Now(),
 	})
 	err := r.client.SubResource("approval").Update(ctx, approved)
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		return nil
 	}
 	if err != nil {
@@ -228,8 +228,8 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 	return nil
 }
 
-// leave records why a request waits for an admin.
-func (r *Reconciler) leave(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
+// recordWaiting records why a request waits for an admin.
+func (r *Reconciler) recordWaiting(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
 	note := kit.Message(fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why))
 	if cluster == nil {
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", note)

@@ -71,7 +71,7 @@ func (w waiting) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	_, err = kit.PatchStatus(ctx, w.client, cluster, func(c *clusterv1.ManagedCluster) {
 		meta.SetStatusCondition(&c.Status.Conditions, condition)
 	})
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		return reconcile.Result{RequeueAfter: noticeAfter}, nil
 	}
 	if err == nil && why != "" {

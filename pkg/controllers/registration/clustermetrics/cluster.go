@@ -97,7 +97,7 @@ func endOf(cluster *clusterv1.ManagedCluster) time.Time {
 	if rotated == nil {
 		return time.Time{}
 	}
-	found := told.FindStringSubmatch(rotated.Message)
+	found := certificateEnd.FindStringSubmatch(rotated.Message)
 	if found == nil {
 		return time.Time{} // the message of another agent
 	}
@@ -108,8 +108,8 @@ func endOf(cluster *clusterv1.ManagedCluster) time.Time {
 	return end
 }
 
-// told finds the end of a certificate in the messages of our agent and of Open Cluster Management's, both in UTC.
-var told = regexp.MustCompile(` from \S+( \S+ \+0000 UTC)? to (\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})`)
+// certificateEnd finds the end of a certificate in the messages of our agent and of Open Cluster Management's, both in UTC.
+var certificateEnd = regexp.MustCompile(` from \S+( \S+ \+0000 UTC)? to (\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})`)
 
 // acceptedBy returns who accepted a cluster with this change, or "" if the change did not accept it.
 func acceptedBy(change kit.Change[*clusterv1.ManagedCluster]) string {

@@ -91,8 +91,8 @@ func newCollector(drivers driver.Drivers) *collector {
 	return c
 }
 
-// tell records a change of a cluster.
-func (c *collector) tell(change kit.Change[*clusterv1.ManagedCluster]) {
+// observe records a change of a cluster.
+func (c *collector) observe(change kit.Change[*clusterv1.ManagedCluster]) {
 	for _, tally := range []*kit.Tally[*clusterv1.ManagedCluster]{c.states, c.conditions, c.pending} {
 		tally.Tell(change)
 	}

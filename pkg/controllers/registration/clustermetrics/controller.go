@@ -20,7 +20,7 @@ func Controller(drivers driver.Drivers) kit.Controller {
 	return kit.Controller{Name: "clustermetrics", Rights: []kit.Right{kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch")},
 		Setup: func(ctx context.Context, mgr ctrl.Manager) error {
 			c := newCollector(drivers)
-			synced, err := kit.Follow(ctx, mgr, &clusterv1.ManagedCluster{}, c.tell)
+			synced, err := kit.Follow(ctx, mgr, &clusterv1.ManagedCluster{}, c.observe)
 			if err != nil {
 				return err
 			}

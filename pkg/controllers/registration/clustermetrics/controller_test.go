@@ -88,7 +88,7 @@ func TestCollector_CountsByDriverAndState(t *testing.T) {
 	c := newTested(0)
 	for _, cluster := range []*clusterv1.ManagedCluster{newCluster("a", true, true), newCluster("a", true, false), newCluster("a", false, true),
 		newCluster("b", false, false), newCluster("c", true, true)} {
-		c.tell(change{After: cluster, Known: true})
+		c.observe(change{After: cluster, Known: true})
 	}
 	const of = "clusterhub_managed_clusters driver="
 	want := map[string]float64{of + "a state=accepted": 2, of + "a state=denied": 1, of + "a state=waiting": 0,
@@ -102,9 +102,9 @@ func TestCollector_CountsByConditions(t *testing.T) {
 	c := newTested(0)
 	available := newCluster("a", true, true, is(registration.ConditionJoined, metav1.ConditionTrue, ""), is(registration.ConditionAvailable, metav1.ConditionTrue, ""))
 	lost := newCluster("a", true, true, is(registration.ConditionJoined, metav1.ConditionTrue, ""), is(registration.ConditionAvailable, metav1.ConditionUnknown, ""))
-	c.tell(change{After: available})
-	c.tell(change{Before: available, After: lost})
-	c.tell(change{After: newCluster("a", false, false)})
+	c.observe(change{After: available})
+	c.observe(change{Before: available, After: lost})
+	c.observe(change{After: newCluster("a", false, false)})
 	got := collected(t, c, "clusterhub_managed_clusters_by_condition")
 	if len(got) != 12 {
 		t.Errorf("%d series, want 12", len(got))
@@ -125,7 +125,7 @@ func TestCollector_TellsWhatWaitsAndSinceWhen(t *testing.T) {
 	deleted.DeletionTimestamp = &older.CreationTimestamp
 	csr := newCluster("a", true, true, is(registration.ConditionRequestWaits, metav1.ConditionTrue, ""))
 	for _, cluster := range []*clusterv1.ManagedCluster{younger, older, deleted, csr, newCluster("a", true, true), newCluster("a", false, true)} {
-		c.tell(change{After: cluster})
+		c.observe(change{After: cluster})
 	}
 	look := func(number, age float64) {
 		t.Helper()
@@ -140,9 +140,9 @@ func TestCollector_TellsWhatWaitsAndSinceWhen(t *testing.T) {
 		}
 	}
 	look(2, 7200)
-	c.tell(change{Before: older, After: newCluster("a", true, false)})
+	c.observe(change{Before: older, After: newCluster("a", true, false)})
 	look(1, 3600)
-	c.tell(change{Before: younger})
+	c.observe(change{Before: younger})
 	look(0, 0)
 }
 
@@ -156,8 +156,8 @@ func TestCollector_TellsWhenCertificatesEnd(t *testing.T) {
 	} {
 		c := newTested(0)
 		before := newCluster("a", true, true)
-		c.tell(change{After: before})
-		c.tell(change{Before: before, After: newCluster("a", true, true, is(registration.ConditionCertificateRotated, metav1.ConditionTrue, message))})
+		c.observe(change{After: before})
+		c.observe(change{Before: before, After: newCluster("a", true, true, is(registration.ConditionCertificateRotated, metav1.ConditionTrue, message))})
 		const of = "clusterhub_managed_cluster_certificate_expiration_seconds"
 		got := collected(t, c, of)
 		want := map[bool]float64{true: 1}[ends >= 0]
@@ -173,15 +173,15 @@ func TestCollector_CountsAcceptancesAndHowLongJoinsTake(t *testing.T) {
 	auto, joins := newCluster("b", true, false), newCluster("b", true, true, is(registration.ConditionJoined, metav1.ConditionTrue, ""))
 	auto.Annotations = map[string]string{registration.AnnotationAutoAccepted: "2030-01-01T00:00:00Z"}
 	joins.Annotations = map[string]string{registration.AnnotationAcceptedAt: "2030-01-01T00:00:30Z"}
-	c.tell(change{After: byHand, Known: true}) // another leader has seen it
-	c.tell(change{After: joins, Known: true})
-	c.tell(change{Before: made, After: byHand})
-	c.tell(change{After: byHand})
-	c.tell(change{Before: byHand, After: byHand})
-	c.tell(change{Before: byHand, After: made})
-	c.tell(change{Before: made, After: auto})
-	c.tell(change{Before: auto, After: joins})
-	c.tell(change{Before: joins, After: joins})
+	c.observe(change{After: byHand, Known: true}) // another leader has seen it
+	c.observe(change{After: joins, Known: true})
+	c.observe(change{Before: made, After: byHand})
+	c.observe(change{After: byHand})
+	c.observe(change{Before: byHand, After: byHand})
+	c.observe(change{Before: byHand, After: made})
+	c.observe(change{Before: made, After: auto})
+	c.observe(change{Before: auto, After: joins})
+	c.observe(change{Before: joins, After: joins})
 	const acceptances = "clusterhub_acceptances_total by="
 	if got, want := collected(t, c, "clusterhub_acceptances_total"), map[string]float64{acceptances + "user": 2, acceptances + "hub": 1}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -64,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// If the cluster is accepted concurrently, it stays.
 	err = r.client.Delete(ctx, cluster, kit.AsRead(cluster))
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		return reconcile.Result{}, nil // the change arrives as an event
 	}
 	if err != nil {

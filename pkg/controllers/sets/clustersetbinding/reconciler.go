@@ -89,5 +89,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	_, err = kit.PatchStatus(ctx, r.client, binding, func(b *clusterv1beta2.ManagedClusterSetBinding) {
 		meta.SetStatusCondition(&b.Status.Conditions, condition)
 	})
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// mostMeasured is the maximum number of sets with series of their own. Users create as many sets as they like.
-const mostMeasured = 100
+// maxMeasured is the maximum number of sets with series of their own. Users create as many sets as they like.
+const maxMeasured = 100
 
 var (
 	sizeDescription = prometheus.NewDesc("clusterhub_clusterset_members",
@@ -40,7 +40,7 @@ func (s sizes) Collect(to chan<- prometheus.Metric) {
 	}
 	all := s.sizes()
 	to <- prometheus.MustNewConstMetric(setsDescription, prometheus.GaugeValue, float64(len(all)))
-	for _, set := range all[:min(len(all), mostMeasured)] {
+	for _, set := range all[:min(len(all), maxMeasured)] {
 		to <- prometheus.MustNewConstMetric(sizeDescription, prometheus.GaugeValue, float64(set.members), set.name)
 	}
 }

@@ -57,7 +57,7 @@ func TestSizes_AreThoseOfTheLargestSets(t *testing.T) {
 	sets, number := measured(t, m)
 	_, last := sets["small-098"]
 	_, beyond := sets["small-099"]
-	if len(sets) != mostMeasured || sets["large"] != 3 || sets["small-000"] != 1 || !last || beyond || number != 1001 {
+	if len(sets) != maxMeasured || sets["large"] != 3 || sets["small-000"] != 1 || !last || beyond || number != 1001 {
 		t.Errorf("%d series of %v sets: %v", len(sets), number, sets)
 	}
 }

@@ -113,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	_, err := kit.PatchStatus(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) {
 		meta.SetStatusCondition(&s.Status.Conditions, condition)
 	})
-	return reconcile.Result{}, kit.IgnoreOutdated(err)
+	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
 func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Condition {

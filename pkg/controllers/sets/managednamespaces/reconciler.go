@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Status.ManagedNamespaces = want })
-	if kit.IsOutdated(err) {
+	if kit.IsStale(err) {
 		// Most changes of a cluster enqueue nothing here, so the conflicting one may not.
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}

@@ -74,5 +74,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	// Delete the work only if it is unchanged: a user may have extended its TTL.
-	return reconcile.Result{}, kit.IgnoreOutdated(r.client.Delete(ctx, w, kit.AsRead(w)))
+	return reconcile.Result{}, kit.IgnoreStale(r.client.Delete(ctx, w, kit.AsRead(w)))
 }

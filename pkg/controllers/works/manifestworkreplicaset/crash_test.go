@@ -192,7 +192,7 @@ func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	}
 	f.untold = slices.DeleteFunc(f.untold, func(e told) bool { _, ok := e.obj.(*workv1.ManifestWork); return ok })
 	f.expect()
-	f.pass(longestUnseen)
+	f.pass(maxUnseen)
 	f.expect("create c1")
 }
 
@@ -215,7 +215,7 @@ func TestCost_OfTenThousandClusters(t *testing.T) {
 		t.Fatalf("%d writes", len(f.works()))
 	}
 	statuses := len(f.effects) - n
-	if most := 2 * n / mostWrites; statuses > most {
+	if most := 2 * n / maxWrites; statuses > most {
 		t.Errorf("%d writes of the status and the set, want %d at most", statuses, most)
 	}
 	if len(f.reviews) > 3 {

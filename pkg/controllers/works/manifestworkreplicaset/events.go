@@ -23,9 +23,9 @@ const (
 // tellsAgain is the shortest interval between two events on whether works can be applied. Agents may report that as often as they like.
 const tellsAgain = time.Minute
 
-// tell records events for the changes in the status of the set, which has been written. The number of works in progress is no reason for an event,
+// recordEvents records events for the changes in the status of the set, which has been written. The number of works in progress is no reason for an event,
 // since it changes all the time.
-func (r *round) tell(before []metav1.Condition) {
+func (r *round) recordEvents(before []metav1.Condition) {
 	after := r.set.Status.Conditions
 	conditionevents.RecordFault(r.recorder, r.set, before, after, workv1alpha1.ManifestWorkReplicaSetConditionPlacementVerified, action)
 	conditionevents.RecordFault(r.recorder, r.set, before, after, conditionAuthorized, action)
@@ -37,22 +37,22 @@ func (r *round) tell(before []metav1.Condition) {
 // none is needed. The first check records no event: the hub may have done so before it was restarted.
 func (r *round) tellUnapplied() time.Duration {
 	m, are := r.memory, len(r.unapplied) > 0
-	if m.looked && m.unapplied == are {
+	if m.checked && m.unapplied == are {
 		return 0
 	}
-	if rest := tellsAgain - r.now.Sub(m.told); m.looked && rest > 0 {
+	if rest := tellsAgain - r.now.Sub(m.reportedAt); m.checked && rest > 0 {
 		return rest
 	}
-	if m.looked && are {
+	if m.checked && are {
 		conditionevents.Note(r.recorder, r.set, corev1.EventTypeWarning, eventNotApplied, action, r.notApplied())
 	}
-	if m.looked && !are {
+	if m.checked && !are {
 		conditionevents.Note(r.recorder, r.set, corev1.EventTypeNormal, eventApplied, action, "no cluster reports a work that it cannot apply any more")
 	}
-	if m.looked {
-		m.told = r.now
+	if m.checked {
+		m.reportedAt = r.now
 	}
-	m.looked, m.unapplied = true, are
+	m.checked, m.unapplied = true, are
 	return 0
 }
 

@@ -112,7 +112,7 @@ func feed[O any, T interface {
 
 // catchUp reads works from the cache whose write no watch has reported for too long.
 func (r *Reconciler) catchUp(ctx context.Context, set types.NamespacedName) {
-	for _, e := range r.works.unseenSince(set, r.clock.Now().Add(-longestUnseen)) {
+	for _, e := range r.works.unseenSince(set, r.clock.Now().Add(-maxUnseen)) {
 		w, key := &workv1.ManifestWork{}, client.ObjectKeyFromObject(e.work)
 		switch err := r.client.Get(ctx, key, w); {
 		case err == nil:

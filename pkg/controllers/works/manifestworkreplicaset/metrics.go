@@ -20,7 +20,7 @@ const (
 )
 
 // clusterStates are the label values by which clusters are counted, by state.
-var clusterStates = map[rollout.State]string{
+var clusterStates = map[rollout.ClusterState]string{
 	rollout.Waiting: "waiting", rollout.Writing: "waiting", rollout.Blocked: "blocked", rollout.InProgress: "progressing", rollout.Failed: "failed",
 	rollout.TimeOut: "timed_out", rollout.Soaking: "soaking", rollout.Succeeded: "succeeded",
 }

@@ -36,15 +36,15 @@ const (
 	workers = 4
 	// gather is the time for which changes are collected, and the pause of a set that has more to write than one round may.
 	gather = 200 * time.Millisecond
-	// mostWrites is the maximum number of writes of one round. It leaves time for other sets, and lets a large set follow changes between rounds.
-	mostWrites = 200
+	// maxWrites is the maximum number of writes of one round. It leaves time for other sets, and lets a large set follow changes between rounds.
+	maxWrites = 200
 	// rests is the length of the pause after a round, as a multiple of the round without its writes. A round for 10,000 clusters takes a tenth of a
 	// second: while their agents report, the set takes no more than a part of a worker's time.
 	rests = 4
 	// spacing is the interval between two writes of the status of a set.
 	spacing = time.Second
-	// longestUnseen is the time for which a write counts more than the watches.
-	longestUnseen = time.Minute
+	// maxUnseen is the time for which a write counts more than the watches.
+	maxUnseen = time.Minute
 )
 
 // Reconciler reconciles the works of sets.
@@ -72,8 +72,8 @@ type memory struct {
 	// status is the time of the last write of the status, and rests the time before which no round begins.
 	status, rests time.Time
 	// unapplied reports whether works could not be applied at the last event, which was recorded at told; looked is false before the first check.
-	looked, unapplied bool
-	told              time.Time
+	checked, unapplied bool
+	reportedAt         time.Time
 	// revise is the time before which no revision is written, after one was refused.
 	revise time.Time
 	// refusals are the recent refusals of clusters for the spec of the generation, by cluster and placement.
@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.catchUp(ctx, request.NamespacedName)
 	round := &round{
-		Reconciler: r, set: set, key: request.NamespacedName, now: began, left: mostWrites, refused: map[string]string{}, memory: memory,
+		Reconciler: r, set: set, key: request.NamespacedName, now: began, left: maxWrites, refused: map[string]string{}, memory: memory,
 	}
 	defer func() { memory.rests = r.clock.Now().Add(rests * (r.clock.Since(began) - round.writing)) }()
 	var wait time.Duration
@@ -134,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	} else {
 		wait, err = round.end(ctx)
 	}
-	if kit.IsOutdated(err) || apierrors.IsAlreadyExists(err) {
+	if kit.IsStale(err) || apierrors.IsAlreadyExists(err) {
 		// The change arrives as an event, or was this controller's own write.
 		return reconcile.Result{RequeueAfter: gather}, nil
 	}
@@ -282,7 +282,7 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
 	if changed {
 		r.memory.status = r.now
-		r.tell(conditions)
+		r.recordEvents(conditions)
 		if now && !began.IsZero() {
 			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
 		}
@@ -313,7 +313,7 @@ func (r *round) wait(wait time.Duration) time.Duration {
 		sooner(deniedFor)
 	}
 	if len(r.failures) > 0 {
-		sooner(kit.LongestBackoff)
+		sooner(kit.MaxBackoff)
 	}
 	for _, t := range r.targets {
 		if isWaiting(t.plan) {
@@ -342,7 +342,7 @@ func (r *round) end(ctx context.Context) (time.Duration, error) {
 		return gather, nil
 	}
 	if r.set.Spec.CascadeDeletionPolicy == workv1alpha1.Foreground && len(works) > 0 {
-		return longestUnseen, nil // each deletion is an event; those that no watch has reported are looked up then
+		return maxUnseen, nil // each deletion is an event; those that no watch has reported are looked up then
 	}
 	_, err := kit.Patch(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Finalizers = slices.DeleteFunc(set.Finalizers, func(f string) bool { return f == work.ReplicaSetFinalizer })

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// mostRevisions is the number of templates of a set that are kept: the last successful one, and the one before it for an undo.
-	mostRevisions = 2
+	// maxRevisions is the number of templates of a set that are kept: the last successful one, and the one before it for an undo.
+	maxRevisions = 2
 	// reviseAgain is the time until a revision that the server has refused is tried again. A quota may be the cause.
 	reviseAgain = 2 * time.Minute
 )
@@ -78,7 +78,7 @@ func (r *Reconciler) deleteRevisions(ctx context.Context, revisions []workv1alph
 			continue
 		}
 		gone := &workv1alpha1.ManifestWorkReplicaSetRevision{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}
-		if err := kit.IgnoreOutdated(r.client.Delete(ctx, gone, kit.AsRead(one))); err != nil {
+		if err := kit.IgnoreStale(r.client.Delete(ctx, gone, kit.AsRead(one))); err != nil {
 			errs = append(errs, fmt.Errorf("ManifestWorkReplicaSetRevision %s/%s: %w", one.Namespace, one.Name, err))
 		}
 	}
@@ -104,15 +104,15 @@ func (r *round) hasSucceeded() bool {
 
 // revise writes and prunes revisions, as far as the server allows.
 func (r *round) revise(ctx context.Context) error {
-	err := r.keepTemplates(ctx)
+	err := r.syncRevisions(ctx)
 	if errors.Is(err, errNotKept) {
 		return nil
 	}
 	return err
 }
 
-// keepTemplates writes a revision of the template if it has succeeded, and prunes all but that and the last one with a different template.
-func (r *round) keepTemplates(ctx context.Context) error {
+// syncRevisions writes a revision of the template if it has succeeded, and prunes all but that and the last one with a different template.
+func (r *round) syncRevisions(ctx context.Context) error {
 	if !r.hasSucceeded() || r.now.Before(r.memory.revise) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (r *round) keepTemplates(ctx context.Context) error {
 	}
 	for _, one := range own {
 		template := one.Annotations[digestAnnotation]
-		if kept[template] || len(kept) == mostRevisions {
+		if kept[template] || len(kept) == maxRevisions {
 			surplus = append(surplus, one)
 		}
 		kept[template] = true

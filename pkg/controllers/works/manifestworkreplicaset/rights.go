@@ -33,9 +33,9 @@ const (
 	// The times for which answers are valid. The revocation of a right stops a rollout after the first time at the latest; a new right is noticed
 	// after the second, or the third if it is for one cluster only.
 	allowedFor, deniedFor, deniedForCluster = 30 * time.Second, 2 * time.Minute, 10 * time.Minute
-	// mostReviews is the maximum number of questions of one round, and askAgain the time until the next. So an author without rights, for 10,000
+	// maxReviews is the maximum number of questions of one round, and askAgain the time until the next. So an author without rights, for 10,000
 	// clusters, costs no more.
-	mostReviews, askAgain = 50, time.Second
+	maxReviews, askAgain = 50, time.Second
 )
 
 // author is the user who wrote the spec of a set, with the answers about that user's permissions.
@@ -111,7 +111,7 @@ type rights struct {
 }
 
 func (r *Reconciler) rights(set *workv1alpha1.ManifestWorkReplicaSet, who *author) *rights {
-	a := &rights{author: who, r: r, namespace: set.Namespace, left: mostReviews}
+	a := &rights{author: who, r: r, namespace: set.Namespace, left: maxReviews}
 	if r.ChecksAgentExecutor {
 		a.executor = work.AgentExecutor
 	}
@@ -142,7 +142,7 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 	// written for its author. With an executor in the template, `execute-as` with the executor's name, too; without one, that of `system:serviceaccount::klusterlet-work-sa`
 	// with the feature gate NilExecutorValidating.
 	works := question{verb: verb, group: workv1.GroupName, resource: "manifestworks", name: name}
-	if allowed, err := a.ask(ctx, works); allowed || err != nil {
+	if allowed, err := a.review(ctx, works); allowed || err != nil {
 		return "", err
 	}
 	sets, err := a.setsOf(ctx, cluster)
@@ -156,12 +156,12 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 		if name != "" {
 			bySet.name = set + ":" + name
 		}
-		if allowed, err := a.ask(ctx, bySet); allowed || err != nil {
+		if allowed, err := a.review(ctx, bySet); allowed || err != nil {
 			return "", err
 		}
 	}
 	works.namespace = cluster
-	if allowed, err := a.ask(ctx, works); allowed || err != nil {
+	if allowed, err := a.review(ctx, works); allowed || err != nil {
 		return "", err
 	}
 	if _, asked := a.answers[works]; !asked {
@@ -177,8 +177,8 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 	return refusal, nil
 }
 
-// ask returns false without an error if the round may ask no more questions.
-func (a *rights) ask(ctx context.Context, q question) (bool, error) {
+// review returns false without an error if the round may ask no more questions.
+func (a *rights) review(ctx context.Context, q question) (bool, error) {
 	now := a.r.clock.Now()
 	if known, there := a.answers[q]; there && known.counts(q, now) {
 		return known.allowed, nil

@@ -277,7 +277,7 @@ func TestRights_QuestionsArePaced(t *testing.T) {
 	f.decide("p", names(400)...)
 	f.tell()
 	f.once()
-	if len(f.reviews) != mostReviews {
+	if len(f.reviews) != maxReviews {
 		t.Fatalf("%d questions in a round", len(f.reviews))
 	}
 	f.expect("create c2")

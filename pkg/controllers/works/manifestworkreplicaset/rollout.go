@@ -60,7 +60,7 @@ func (r *round) recall(t *target) {
 		key := types.NamespacedName{Namespace: name, Name: t.placement}
 		switch before, refused := r.memory.refusals[key]; {
 		case !refused:
-		case c.Current || r.now.Sub(before.at) >= kit.LongestBackoff:
+		case c.Current || r.now.Sub(before.at) >= kit.MaxBackoff:
 			delete(r.memory.refusals, key)
 		default:
 			c.Blocked = before.err.Error()
@@ -71,7 +71,7 @@ func (r *round) recall(t *target) {
 
 // isAllowed reports whether the author may write to a cluster. If not, it checks all clusters that are not written yet, so that the plan is not
 // recomputed for each.
-func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.Cluster) (bool, error) {
+func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.ClusterProgress) (bool, error) {
 	refusal, err := r.rights.may(ctx, c.Name)
 	if err != nil || refusal == "" {
 		return refusal == "", err

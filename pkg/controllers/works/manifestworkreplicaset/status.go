@@ -24,8 +24,8 @@ const (
 	reasonAuthorUnknown = "AuthorUnknown" // the author of the spec is not known, so nothing is written
 	reasonNotAllowed    = "NotAllowed"    // the author may not write works to all chosen clusters; the message names some
 
-	// mostNamed is the maximum number of clusters that a message names.
-	mostNamed = 5
+	// maxNamed is the maximum number of clusters that a message names.
+	maxNamed = 5
 )
 
 // status sets the desired status.
@@ -59,7 +59,7 @@ func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
 // reached returns the number of groups in which each cluster has a work.
 func (t *target) reached() (n int) {
 	for _, g := range t.groups {
-		if !slices.ContainsFunc(g.Clusters, func(c *rollout.Cluster) bool { return !c.Current && t.works[c.Name] == nil }) {
+		if !slices.ContainsFunc(g.Clusters, func(c *rollout.ClusterProgress) bool { return !c.Current && t.works[c.Name] == nil }) {
 			n++
 		}
 	}
@@ -144,7 +144,7 @@ func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Con
 			texts = append(texts, err.Error())
 		}
 		slices.Sort(texts)
-		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, strings.Join(texts[:min(len(texts), mostNamed)], "; "))
+		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, strings.Join(texts[:min(len(texts), maxNamed)], "; "))
 	case s.DesiredTotal == 0 && s.Total == 0:
 		return condition(kind, false, workv1alpha1.ReasonPlacementDecisionEmpty, "no works exist, since no cluster was chosen")
 	case s.Degraded > 0:
@@ -170,8 +170,8 @@ func (r *round) authorized() metav1.Condition {
 
 // named returns the first clusters of a list, and the number of the others.
 func named(clusters []string) string {
-	text := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
-	if more := len(clusters) - mostNamed; more > 0 {
+	text := strings.Join(clusters[:min(len(clusters), maxNamed)], ", ")
+	if more := len(clusters) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

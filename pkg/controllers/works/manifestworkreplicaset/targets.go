@@ -29,7 +29,7 @@ type target struct {
 	problem  *kit.Problem
 	strategy *rollout.Strategy
 	groups   []rollout.Group
-	clusters map[string]*rollout.Cluster
+	clusters map[string]*rollout.ClusterProgress
 	// works are the works to keep, by cluster.
 	works map[string]*entry
 	plan  *rollout.Plan
@@ -53,7 +53,7 @@ func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWork
 }
 
 func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (*target, error) {
-	t := &target{placement: ref.Name, clusters: map[string]*rollout.Cluster{}, works: map[string]*entry{}}
+	t := &target{placement: ref.Name, clusters: map[string]*rollout.ClusterProgress{}, works: map[string]*entry{}}
 	problem := func(reason, format string, args ...any) {
 		t.problem = &kit.Problem{Reason: reason, Message: fmt.Sprintf("placement %s: ", ref.Name) + fmt.Sprintf(format, args...)}
 	}
@@ -102,7 +102,7 @@ func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
 			}
 			c := t.clusters[one.ClusterName]
 			if c == nil {
-				c = &rollout.Cluster{Name: one.ClusterName}
+				c = &rollout.ClusterProgress{Name: one.ClusterName}
 				t.clusters[one.ClusterName] = c
 			}
 			g.Clusters = append(g.Clusters, c)

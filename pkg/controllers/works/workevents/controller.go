@@ -25,7 +25,7 @@ func Controller() kit.Controller {
 		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "watch"),
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 	}, Setup: func(ctx context.Context, mgr ctrl.Manager) error {
-		_, err := kit.Follow(ctx, mgr, &workv1.ManifestWork{}, newTeller(mgr.GetEventRecorder(name), clock.RealClock{}).tell)
+		_, err := kit.Follow(ctx, mgr, &workv1.ManifestWork{}, newTeller(mgr.GetEventRecorder(name), clock.RealClock{}).record)
 		return err
 	}}
 }

@@ -23,8 +23,8 @@ import (
 const (
 	clusterPerSecond, clusterAtOnce = 1. / 60, 25
 	perSecond, atOnce               = 1, 200
-	// mostClusters is the number of clusters whose use of the limit is remembered. If there are more, it is those with the most recent events.
-	mostClusters = 16_384
+	// maxClusters is the number of clusters whose use of the limit is remembered. If there are more, it is those with the most recent events.
+	maxClusters = 16_384
 )
 
 // teller records events about works.
@@ -33,15 +33,15 @@ type teller struct{ recorder events.EventRecorder }
 func newTeller(recorder events.EventRecorder, clock clock.PassiveClock) *teller {
 	return &teller{&bounded{
 		EventRecorder: recorder,
-		cluster: record.NewEventSourceObjectSpamFilter(mostClusters, clusterAtOnce, clusterPerSecond, clock,
+		cluster: record.NewEventSourceObjectSpamFilter(maxClusters, clusterAtOnce, clusterPerSecond, clock,
 			func(e *corev1.Event) string { return e.InvolvedObject.Namespace }),
 		all: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(perSecond, atOnce, clock),
 	}}
 }
 
-// tell records an event for a work that cannot be applied any more, or can be again. It skips works of a set or an edge placement: there is one for
+// record records an event for a work that cannot be applied any more, or can be again. It skips works of a set or an edge placement: there is one for
 // each cluster, and the owner has conditions that count them.
-func (t *teller) tell(c kit.Change[*workv1.ManifestWork]) {
+func (t *teller) record(c kit.Change[*workv1.ManifestWork]) {
 	if c.After == nil || c.Known || manifestworkreplicaset.IsOfReplicaSet(c.After.Labels) || c.After.Labels[edgev1alpha1.PlacementHashLabel] != "" {
 		return
 	}

@@ -104,7 +104,7 @@ func TestTell_FaultsAndTheirEnds(t *testing.T) {
 			[]string{"Warning " + strings.Repeat("R", 125) + "… " + strings.Repeat("m", 1020) + "…"}},
 	} {
 		tested := newTested()
-		tested.tell(test.change)
+		tested.record(test.change)
 		if got := tested.told(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -115,8 +115,8 @@ func TestTell_FaultsAndTheirEnds(t *testing.T) {
 func (t *tested) flips(cluster string, times int) {
 	for i := range times {
 		said := fmt.Sprintf("False Fault%d x", i)
-		t.tell(change{Before: applied(cluster, well), After: applied(cluster, said)})
-		t.tell(change{Before: applied(cluster, said), After: applied(cluster, well)})
+		t.record(change{Before: applied(cluster, well), After: applied(cluster, said)})
+		t.record(change{Before: applied(cluster, said), After: applied(cluster, well)})
 	}
 }
 
@@ -126,7 +126,7 @@ func TestTell_AnAgentThatFlipsIsBounded(t *testing.T) {
 	if n := len(tested.told()); n != clusterAtOnce {
 		t.Errorf("there are %d events at once, want %d", n, clusterAtOnce)
 	}
-	tested.tell(change{Before: applied("c2", well), After: applied("c2", failed)})
+	tested.record(change{Before: applied("c2", well), After: applied("c2", failed)})
 	if got := tested.told(); !slices.Equal(got, []string{fault}) {
 		t.Errorf("another cluster has %q", got)
 	}

@@ -41,7 +41,7 @@ func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 			}
 			if err := placement.CheckExpression(expression); err != nil {
 				// Report one error. Each expression could have a hundred errors, each of which quotes the expression.
-				return field.ErrorList{field.Invalid(at.Index(j), field.OmitValueType{}, "must be an expression in CEL: "+told(err))}
+				return field.ErrorList{field.Invalid(at.Index(j), field.OmitValueType{}, "must be an expression in CEL: "+firstError(err))}
 			}
 			known.Insert(expression)
 		}
@@ -49,11 +49,11 @@ func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 	return nil
 }
 
-// mostTold is the maximum number of bytes of a reported error.
-const mostTold = 512
+// maxMessage is the maximum number of bytes of a reported error.
+const maxMessage = 512
 
-// told returns the first error, without the expression that it quotes.
-func told(err error) string {
+// firstError returns the first error, without the expression that it quotes.
+func firstError(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.ToValidUTF8(first[:min(len(first), mostTold)], "")
+	return strings.ToValidUTF8(first[:min(len(first), maxMessage)], "")
 }

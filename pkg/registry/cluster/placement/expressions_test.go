@@ -75,7 +75,7 @@ func TestValidate_TellsOneFaultShortly(t *testing.T) {
 	if len(errs) != 1 || len(errs[0].Error()) > 1024 || !strings.Contains(errs[0].Error(), "undeclared reference to 'nobody'") {
 		t.Errorf("%d faults: %.2000v", len(errs), errs)
 	}
-	if got := told(errors.New(strings.Repeat("é", 512))); len(got) > mostTold || !utf8.ValidString(got) {
+	if got := firstError(errors.New(strings.Repeat("é", 512))); len(got) > maxMessage || !utf8.ValidString(got) {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

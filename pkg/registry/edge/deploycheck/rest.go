@@ -30,8 +30,8 @@ import (
 const (
 	// longest is the timeout of a request.
 	longest = 10 * time.Second
-	// mostNodes is the maximum number of cached decoded nodes: decoding one costs more than the decision about it.
-	mostNodes = 20_000
+	// maxNodes is the maximum number of cached decoded nodes: decoding one costs more than the decision about it.
+	maxNodes = 20_000
 )
 
 // Stored has the registries of the stored objects.
@@ -62,7 +62,7 @@ var (
 func New(stored Stored, visible *visibility.Reader) *REST {
 	return &REST{
 		TableConvertor: rest.NewDefaultTableConvertor(edge.Resource("deploychecks")),
-		stored:         stored, visible: visible, pace: pace.New("deploy checks"), nodes: lru.New(mostNodes), languages: model.Languages(),
+		stored:         stored, visible: visible, pace: pace.New("deploy checks"), nodes: lru.New(maxNodes), languages: model.Languages(),
 	}
 }
 

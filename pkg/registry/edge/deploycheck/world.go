@@ -44,8 +44,8 @@ type world struct {
 	used []permission.Rule
 }
 
-// told is the suffix of the audit annotation with the rights that a check used.
-const told = "deploycheck"
+// auditSuffix is the suffix of the audit annotation with the rights that a check used.
+const auditSuffix = "deploycheck"
 
 func (w *world) question() (*check.Question, error) {
 	spec := &w.asked.Spec
@@ -57,7 +57,7 @@ func (w *world) question() (*check.Question, error) {
 	if err := w.services(q); err != nil {
 		return nil, err
 	}
-	permission.Used(w.ctx, told, w.used...)
+	permission.Used(w.ctx, auditSuffix, w.used...)
 	if err := w.reach(); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (w *world) named(q *check.Question) error {
 		return nil
 	}
 	if err := w.mayGet(resource, w.asked.Namespace, name); err != nil {
-		permission.Lacked(w.ctx, told, toGet(resource, w.asked.Namespace, name))
+		permission.Lacked(w.ctx, auditSuffix, toGet(resource, w.asked.Namespace, name))
 		return err
 	}
 	found, err := registry.Get(w.ctx, name, &metav1.GetOptions{})

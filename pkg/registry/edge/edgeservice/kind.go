@@ -46,8 +46,8 @@ var Kind = &hubgeneric.Kind[*edge.EdgeService]{
 	},
 	IndexedFields: []string{"spec.url"},
 
-	Stamp:      stamp,
-	MostWeight: validation.MostWeight,
+	Stamp:     stamp,
+	MaxWeight: validation.MostWeight,
 	Validate: func(s *edge.EdgeService) field.ErrorList {
 		return append(validation.ValidateEdgeService(s, languages), unreadable(s)...)
 	},

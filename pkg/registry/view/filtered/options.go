@@ -52,9 +52,9 @@ func (r *REST) watchOptions(options *internalversion.ListOptions) (storage.ListO
 	return opts, generic.CheckVersion("resourceVersion", opts.ResourceVersion)
 }
 
-// MostTerms is the maximum number of keys and values in the selectors of a request. The selectors of a watch are compared with every changed object,
+// MaxTerms is the maximum number of keys and values in the selectors of a request. The selectors of a watch are compared with every changed object,
 // before it is known whether the user may see it, and the URL of a request has room for a hundred thousand terms.
-const MostTerms = 256
+const MaxTerms = 256
 
 func checkTerms(options *internalversion.ListOptions) error {
 	terms := 0
@@ -68,9 +68,9 @@ func checkTerms(options *internalversion.ListOptions) error {
 	if options.FieldSelector != nil {
 		terms += len(options.FieldSelector.Requirements())
 	}
-	if terms > MostTerms {
+	if terms > MaxTerms {
 		return apierrors.NewBadRequest(fmt.Sprintf("labelSelector and fieldSelector have %d keys and values, and may have %d: select "+
-			"fewer, or read all and choose from them", terms, MostTerms))
+			"fewer, or read all and choose from them", terms, MaxTerms))
 	}
 	return nil
 }

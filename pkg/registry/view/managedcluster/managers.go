@@ -55,18 +55,18 @@ func storedConflicts(err error) error {
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) {
 		return err
 	}
-	told := status.Status()
+	answer := status.Status()
 	rename := strings.NewReplacer(" using "+clusterviewv1.SchemeGroupVersion.String(), " using "+clusterv1.SchemeGroupVersion.String()).Replace
-	told.Message = rename(told.Message)
-	if told.Details != nil {
-		details := *told.Details
+	answer.Message = rename(answer.Message)
+	if answer.Details != nil {
+		details := *answer.Details
 		details.Causes = slices.Clone(details.Causes)
 		for i := range details.Causes {
 			details.Causes[i].Message = rename(details.Causes[i].Message)
 		}
-		told.Details = &details
+		answer.Details = &details
 	}
-	return &apierrors.StatusError{ErrStatus: told}
+	return &apierrors.StatusError{ErrStatus: answer}
 }
 
 // storedManagers converts the managers of a write to those of the stored object: to its version, in which the fields have the same names. A manager

@@ -32,14 +32,14 @@ type shared struct {
 	behind bool
 }
 
-// longestStart is the maximum time for the cache to read all clusters. A view without the cache keeps a second copy of each.
-const longestStart = 30 * time.Second
+// maxStart is the maximum time for the cache to read all clusters. A view without the cache keeps a second copy of each.
+const maxStart = 30 * time.Second
 
 // await waits until the cache is ready. The first request to a server that has just started may be for the view, and both read the same clusters
 // then.
 func (s *shared) await() {
 	s.awaited = true
-	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, longestStart, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, maxStart, true, func(context.Context) (bool, error) {
 		return s.cached.ReadinessCheck() == nil, nil
 	})
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// mostAsked is the maximum number of sets of a cluster for which the authorizer is called. Only sets whose clusters the user sees count.
-const mostAsked = 16
+// maxAsked is the maximum number of sets of a cluster for which the authorizer is called. Only sets whose clusters the user sees count.
+const maxAsked = 16
 
 // Stored has the registries of the stored objects.
 type Stored struct {
@@ -224,7 +224,7 @@ func (r *REST) SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 		}
 	}
 	slices.Sort(names)
-	return names[:min(len(names), mostAsked)], nil
+	return names[:min(len(names), maxAsked)], nil
 }
 
 // update converts an update of a cluster as shown to one of the stored cluster.

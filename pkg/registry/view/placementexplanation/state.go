@@ -24,9 +24,9 @@ import (
 
 // state reads the input of the scheduling of a placement. It has only the clusters of the placement's sets, from the view, which knows the members.
 func (r *REST) state(ctx context.Context, who user.Info, program *placement.Program, p *v1beta1.Placement) (
-	state placement.State, seen *visibility.OfSets, err error,
+	state placement.Snapshot, seen *visibility.OfSets, err error,
 ) {
-	state = placement.State{Now: r.now(), Placement: p}
+	state = placement.Snapshot{Now: r.now(), Placement: p}
 	exist, err := stored.Sets(ctx, r.stored.Sets)
 	if err != nil {
 		return state, nil, err

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// mostAsked is the maximum number of sets of an object for which the authorizer is called. An object may be in many.
-const mostAsked = 4
+// maxAsked is the maximum number of sets of an object for which the authorizer is called. An object may be in many.
+const maxAsked = 4
 
 // getByName returns an object that the user may get by its name, or by a set that it is in. The RBAC rules determine for which sets the authorizer is
 // called, so that a user who may see nothing causes one call.
@@ -48,7 +48,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 		return nil, err
 	}
 	if what.Empty() {
-		permission.Lacked(ctx, told, rule(byName))
+		permission.Lacked(ctx, auditSuffix, rule(byName))
 		return nil, refused
 	}
 	predicate = storage.SelectionPredicate{
@@ -65,7 +65,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 	asked := 0
 	for row := range each(rows) {
 		set, _ := position.RowSet(row)
-		if !what.Has(set) || asked == mostAsked {
+		if !what.Has(set) || asked == maxAsked {
 			continue
 		}
 		asked++
@@ -78,7 +78,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 			return row, nil
 		}
 	}
-	permission.Lacked(ctx, told, rule(byName))
+	permission.Lacked(ctx, auditSuffix, rule(byName))
 	return nil, refused
 }
 

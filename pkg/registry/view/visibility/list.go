@@ -193,12 +193,12 @@ func (r *Reader) chunk(left int64) int64 {
 
 // show removes from a page what must not be shown, and what exceeds room, if room is not 0. Last is the key of the last checked object, and cut
 // reports whether there are more.
-func (r *Reader) show(page runtime.Object, what seen, room int64) (shown int64, last string, cut bool, err error) {
+func (r *Reader) show(page runtime.Object, what seen, limit int64) (shown int64, last string, cut bool, err error) {
 	objects := items(page)
 	var row generic.Object
 	kept := 0
 	for i := range objects.Len() {
-		cut = room > 0 && int64(kept) == room
+		cut = limit > 0 && int64(kept) == limit
 		if cut {
 			break
 		}

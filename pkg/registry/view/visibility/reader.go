@@ -73,7 +73,7 @@ func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *m
 	case err != nil:
 		return nil, err
 	case !may:
-		permission.Lacked(ctx, told, rule(right))
+		permission.Lacked(ctx, auditSuffix, rule(right))
 		return nil, apierrors.NewForbidden(r.Resource.GroupResource, name, &needsSetError{who.GetName(), setName, r.Shown})
 	}
 	return r.first(ctx, r.Resource.Key(within, setName), storage.ListOptions{
@@ -93,8 +93,8 @@ func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions
 	return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 }
 
-// told is the suffix of the audit annotation with the right by which one object was read.
-const told = "clusterview-get"
+// auditSuffix is the suffix of the audit annotation with the right by which one object was read.
+const auditSuffix = "clusterview-get"
 
 func rule(right authorizer.AttributesRecord) permission.Rule {
 	return permission.Rule{Verb: right.Verb, Group: right.APIGroup, Resource: right.Resource, Subresource: right.Subresource, Name: right.Name}
@@ -105,7 +105,7 @@ func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.Attrib
 	right.User, right.ResourceRequest = who, true
 	decision, _, err := r.Authorizer.Authorize(ctx, right)
 	if decision == authorizer.DecisionAllow {
-		permission.Used(ctx, told, rule(right))
+		permission.Used(ctx, auditSuffix, rule(right))
 		return true, nil
 	}
 	if err != nil {

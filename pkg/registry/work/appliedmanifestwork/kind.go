@@ -28,7 +28,7 @@ var Kind = &hubgeneric.Kind[*work.AppliedManifestWork]{
 	Spec:   func(w *work.AppliedManifestWork) any { return &w.Spec },
 	Status: func(w *work.AppliedManifestWork) any { return &w.Status },
 
-	MostWeight:           validation.MostWeight,
+	MaxWeight:            validation.MostWeight,
 	Validate:             validation.ValidateAppliedManifestWork,
 	ValidateUpdate:       validation.ValidateAppliedManifestWorkUpdate,
 	ValidateStatusUpdate: validation.ValidateAppliedManifestWorkStatusUpdate,

@@ -39,8 +39,8 @@ var Kind = &hubgeneric.Kind[*work.ManifestWork]{
 		validation.Canonical(w.Spec.Workload.Manifests, old.Spec.Workload.Manifests)
 	},
 
-	Refuse:     validation.BadManifestWork,
-	MostWeight: validation.MostWeight,
+	Refuse:    validation.BadManifestWork,
+	MaxWeight: validation.MostWeight,
 	Validate: func(w *work.ManifestWork) field.ErrorList {
 		return rulecheck.Validate(validation.ValidateManifestWork(w), &w.Spec, &work.ManifestWorkSpec{}, spec)
 	},

@@ -43,8 +43,8 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
 	},
 	Stamp: author.Stamp[*work.ManifestWorkReplicaSet](work.AuthorAnnotation),
 
-	Refuse:     validation.BadManifestWorkReplicaSet,
-	MostWeight: validation.MostWeight,
+	Refuse:    validation.BadManifestWorkReplicaSet,
+	MaxWeight: validation.MostWeight,
 	Validate: func(s *work.ManifestWorkReplicaSet) field.ErrorList {
 		return rulecheck.Validate(validation.ValidateManifestWorkReplicaSet(s), &s.Spec.ManifestWorkTemplate, &work.ManifestWorkSpec{}, template)
 	},

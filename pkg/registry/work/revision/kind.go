@@ -39,7 +39,7 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSetRevision]{
 		validation.Canonical(r.Spec.ManifestWorkTemplate.Workload.Manifests, old.Spec.ManifestWorkTemplate.Workload.Manifests)
 	},
 
-	MostWeight:     validation.MostWeight,
+	MaxWeight:      validation.MostWeight,
 	Validate:       validation.ValidateManifestWorkReplicaSetRevision,
 	ValidateUpdate: validation.ValidateManifestWorkReplicaSetRevisionUpdate,
 }

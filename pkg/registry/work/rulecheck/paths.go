@@ -44,7 +44,7 @@ func warnOfPaths(spec *work.ManifestWorkSpec, path *field.Path) (warnings []stri
 		if _, err := jsonpath.Parse(text); err != nil {
 			warnings = append(warnings, fmt.Sprintf("%s: %v: an agent that does not know it reports an error instead of the value", at, err))
 		}
-		if len(warnings) == mostWarnings {
+		if len(warnings) == maxWarnings {
 			break
 		}
 	}

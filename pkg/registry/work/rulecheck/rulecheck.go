@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// mostNew is the maximum number of bytes of the expressions that are compiled for one write: those that are not stored yet, each once. That takes
+	// maxNew is the maximum number of bytes of the expressions that are compiled for one write: those that are not stored yet, each once. That takes
 	// some tenths of a second, and is enough for some hundred different rules.
-	mostNew = 64 << 10
-	// mostWarnings is the maximum number of warnings.
-	mostWarnings = 8
+	maxNew = 64 << 10
+	// maxWarnings is the maximum number of warnings.
+	maxWarnings = 8
 	// remembered is the number of expressions whose findings are cached. The works of a replica set have the same expressions.
 	remembered = 4096
 )
@@ -88,9 +88,9 @@ func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *fiel
 		}
 		known.Insert(e)
 		size += len(e.text)
-		if size > mostNew {
+		if size > maxNew {
 			refused = field.Forbidden(at, fmt.Sprintf("the expressions that are new have more than %d bytes together: use the same ones for several manifests, "+
-				"or divide the manifests among several works", mostNew))
+				"or divide the manifests among several works", maxNew))
 			return errStop
 		}
 		if fault := e.check().fault; fault != nil {
@@ -115,7 +115,7 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
 		}
 		known.Insert(e)
 		size += len(e.text)
-		if size > mostNew || len(warnings) == mostWarnings {
+		if size > maxNew || len(warnings) == maxWarnings {
 			return errStop
 		}
 		f := e.check()

@@ -137,7 +137,7 @@ func TestValidate_IsBounded(t *testing.T) {
 		unknown = append(unknown, rule(fmt.Sprint("Ready", i), fmt.Sprintf("%s%d()", strings.Repeat("x", 3000), i)))
 	}
 	warnings := Warnings(with(unknown...), spec)
-	if len(warnings) != mostWarnings || len(strings.Join(warnings, "")) > mostWarnings*1024 {
+	if len(warnings) != maxWarnings || len(strings.Join(warnings, "")) > maxWarnings*1024 {
 		t.Errorf("%d warnings, %d bytes", len(warnings), len(strings.Join(warnings, "")))
 	}
 	errs = Validate(nil, with(rule("Ready", `"`+strings.Repeat("é", 2000))), none, spec)

@@ -322,7 +322,7 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	if err := d.ensureAccess(ctx, g, r, fresh); err != nil {
 		return err
 	}
-	if err := d.leaveFormer(ctx, g); err != nil {
+	if err := d.deleteFormer(ctx, g); err != nil {
 		return err
 	}
 	d.settle.granted(g)

@@ -57,7 +57,7 @@ func (f *fleet) do(t *testing.T, clusters int, do func(cluster string, rec drive
 				if err := do(name, f.records[name]); err == nil || warningOf(err) != "" {
 					left.Done()
 					continue
-				} else if !strings.Contains(err.Error(), "Throttling") && !errors.Is(err, errNoTurn) {
+				} else if !strings.Contains(err.Error(), "Throttling") && !errors.Is(err, errThrottled) {
 					t.Errorf("%s: %v", name, err)
 				}
 				before, _ := failures.LoadOrStore(name, 0)
@@ -95,7 +95,7 @@ func (f *fleet) throttled() (all, most int) {
 // A fleet that joins at once does not exceed the limits of AWS: they are learned from its responses, and then respected.
 func TestFleet_WastesFewCallsAtAWSLimits(t *testing.T) {
 	// A cluster with bad luck may be throttled more than once; all together are throttled less than once for ten.
-	const clusters, leaving, mostEach, mostInAll = 1000, 100, 4, 100
+	const clusters, leaving, maxEach, maxInAll = 1000, 100, 4, 100
 	// The limits allow five roles a second.
 	const longest = clusters / 5 * time.Second * 5 / 2
 	f := newFleet(t, clusters)
@@ -116,8 +116,8 @@ func TestFleet_WastesFewCallsAtAWSLimits(t *testing.T) {
 			if took > longest {
 				t.Errorf("%s: it takes %s, want %s at most", step.name, took, longest)
 			}
-			if all > mostInAll || most > mostEach {
-				t.Errorf("%s: %d calls are throttled, at most %d of a cluster; want %d and %d", step.name, all, most, mostInAll, mostEach)
+			if all > maxInAll || most > maxEach {
+				t.Errorf("%s: %d calls are throttled, at most %d of a cluster; want %d and %d", step.name, all, most, maxInAll, maxEach)
 			}
 			if n := f.Count(); n > step.clusters*step.calls+2*all {
 				t.Errorf("%s: %d calls, want %d and %d that are tried again", step.name, n, step.clusters*step.calls, all)

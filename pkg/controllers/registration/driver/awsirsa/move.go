@@ -70,8 +70,8 @@ func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine 
 	return false, nil
 }
 
-// leaveFormer deletes the former access, once the role has had its new one for long enough.
-func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
+// deleteFormer deletes the former access, once the role has had its new one for long enough.
+func (d *Driver) deleteFormer(ctx context.Context, g grant) error {
 	if g.former == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
 	if _, err := d.removeAccess(ctx, g, g.former, true); err != nil {
 		return err
 	}
-	d.settle.leave(g)
+	d.settle.recordDeleted(g)
 	return nil
 }
 
@@ -105,8 +105,8 @@ func (s *settling) moved(g grant) bool {
 	return s.clock.Since(m.at) > settleTime
 }
 
-// leave records that the former access is deleted, and left reports it.
-func (s *settling) leave(g grant) {
+// recordDeleted records that the former access is deleted, and left reports it.
+func (s *settling) recordDeleted(g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.moves[keyOf(g)]; m != nil {

@@ -32,8 +32,8 @@ const (
 	slower, faster = 0.7, 0.05
 )
 
-// errNoTurn replaces the error of the context: AWS has responded.
-var errNoTurn = errors.New("AWS throttles these calls, and this one was not sent in time")
+// errThrottled replaces the error of the context: AWS has responded.
+var errThrottled = errors.New("AWS throttles these calls, and this one was not sent in time")
 
 // paced is a Retryer that delays calls by the pace of their operation. All clients of an account share it.
 type paced struct {
@@ -73,8 +73,8 @@ func (p *paced) GetAttemptToken(ctx context.Context) (func(error) error, error) 
 
 // pace is the pace of one operation: a token bucket for one token, once a call has been throttled.
 type pace struct {
-	// turn is held by the call that waits for the token; other calls wait for turn.
-	turn chan struct{}
+	// waiting is held by the call that waits for the token; other calls wait for turn.
+	waiting chan struct{}
 
 	mu sync.Mutex
 	// cut is the pace that was set when a call was throttled last, at the time since. It is 0 before.
@@ -84,7 +84,7 @@ type pace struct {
 	next time.Time
 }
 
-func newPace() *pace { return &pace{turn: make(chan struct{}, 1)} }
+func newPace() *pace { return &pace{waiting: make(chan struct{}, 1)} }
 
 // at returns the pace at a time.
 func (p *pace) at(now time.Time) float64 {
@@ -108,18 +108,18 @@ func (p *pace) take() (wait time.Duration) {
 
 func (p *pace) wait(ctx context.Context) error {
 	select {
-	case p.turn <- struct{}{}:
+	case p.waiting <- struct{}{}:
 	case <-ctx.Done():
-		return errNoTurn
+		return errThrottled
 	}
-	defer func() { <-p.turn }()
+	defer func() { <-p.waiting }()
 	for wait := p.take(); wait > 0; wait = p.take() {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return errNoTurn
+			return errThrottled
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func TestPace_NobodyWaitsWhoHasGivenUp(t *testing.T) {
 			go func() { waits <- p.wait(ctx) }()
 		}
 		for range 2 {
-			if err := <-waits; !errors.Is(err, errNoTurn) {
+			if err := <-waits; !errors.Is(err, errThrottled) {
 				t.Errorf("it ends with %v", err)
 			}
 		}

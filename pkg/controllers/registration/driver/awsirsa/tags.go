@@ -25,12 +25,12 @@ func ownTag(key string) bool {
 
 func validateTags(tags map[string]string) error {
 	const (
-		mostTags     = 40 // of AWS's 50: the driver has some of its own
-		longestKey   = 128
-		longestValue = 256
+		maxTags  = 40 // of AWS's 50: the driver has some of its own
+		maxKey   = 128
+		maxValue = 256
 	)
-	if len(tags) > mostTags {
-		return fmt.Errorf("%d tags are too many: AWS allows %d", len(tags), mostTags)
+	if len(tags) > maxTags {
+		return fmt.Errorf("%d tags are too many: AWS allows %d", len(tags), maxTags)
 	}
 	keys := map[string]bool{}
 	for key, value := range tags {
@@ -40,8 +40,8 @@ func validateTags(tags map[string]string) error {
 		}
 		keys[lower] = true
 		switch {
-		case key == "" || len(key) > longestKey || len(value) > longestValue:
-			return fmt.Errorf("the tag %q: a key has 1 to %d characters, a value at most %d", key, longestKey, longestValue)
+		case key == "" || len(key) > maxKey || len(value) > maxValue:
+			return fmt.Errorf("the tag %q: a key has 1 to %d characters, a value at most %d", key, maxKey, maxValue)
 		case strings.HasPrefix(lower, "aws:"):
 			return fmt.Errorf(`the tag %q: the prefix "aws:" is reserved by AWS`, key)
 		case ownTag(key):
