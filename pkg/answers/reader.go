@@ -30,7 +30,7 @@ import (
 const (
 	// MaxRead is the time limit of a request: a server that hangs is a finding, too.
 	MaxRead = 15 * time.Second
-	// maxRead is the largest number of objects of a kind that are read, and mostKept of those in an archive.
+	// maxRead is the largest number of objects of a kind that are read, and maxKept of those in an archive.
 	maxRead, maxKept = 20000, 1000
 	pageSize         = 500
 	// maxText is the largest number of bytes that are read of a response that is not an object.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// longest is the maximum length of the note of an event, and longestReason that of its reason, in bytes. Reasons of conditions may be longer.
+// longest is the maximum length of the note of an event, and maxReason that of its reason, in bytes. Reasons of conditions may be longer.
 const longest, maxReason = 1023, 128
 
 // Record makes an event of a condition whose status or reason is another than before. It is called once the change is written.

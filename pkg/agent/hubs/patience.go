@@ -21,7 +21,7 @@ const (
 	// checkInterval is the interval of the checks whether to give the hub up. They send no requests.
 	checkInterval = 5 * time.Second
 	// tryFor is how long a hub that the agent has not worked with yet may fail to respond as expected. It doubles each time that all hubs have been
-	// tried, up to longestTry: so hubs that are all down get few requests, and the state is not written all the time.
+	// tried, up to maxTry: so hubs that are all down get few requests, and the state is not written all the time.
 	tryFor = 45 * time.Second
 	maxTry = 5 * time.Minute
 	// refusedFor is how long the hub must hide the ManagedCluster until that counts as a refusal: it may happen for a moment while the hub starts, or

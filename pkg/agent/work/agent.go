@@ -40,7 +40,7 @@ const (
 	workers = 5
 	// resync is the interval after which a work is checked completely, for changes that no watch reports.
 	resync = 5 * time.Minute
-	// minRetry and longestRetry bound the delay before a failed operation is retried.
+	// minRetry and maxRetry bound the delay before a failed operation is retried.
 	minRetry, maxRetry = time.Second, 5 * time.Minute
 	// maxWait bounds the delay before the agent checks again for a kind that the cluster does not serve, and for an object that is being deleted.
 	// For all works of an agent together, discovery is requested at most once every kinds.RefreshEvery.

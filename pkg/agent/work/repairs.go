@@ -14,7 +14,7 @@ const (
 	// freeRepairs is the number of repairs of an object that are done without a delay. After the next one, the object counts as contested by another
 	// program.
 	freeRepairs = 2
-	// minRepair and longestRepair bound the delay before each repair of a contested object: at most 20 are done in an hour.
+	// minRepair and maxRepair bound the delay before each repair of a contested object: at most 20 are done in an hour.
 	minRepair, maxRepair = 10 * time.Second, 10 * time.Minute
 	// quiet is for how long an object must stay as applied until it is no longer contested.
 	quiet = 2 * maxRepair

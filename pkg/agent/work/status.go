@@ -98,7 +98,7 @@ func saysTheSame(before, after []metav1.Condition) bool {
 	return len(before) == len(after)
 }
 
-// maxLeft is the maximum number of remaining objects in the message of a work that is being deleted, and longestLeft that of bytes of the message.
+// maxLeft is the maximum number of remaining objects in the message of a work that is being deleted, and maxLeft that of bytes of the message.
 const maxLeft, maxLeftText = 3, 1000
 
 // reportDeleting sets the condition that a work is being deleted, and what it waits for. The message starts with upstream's.

@@ -34,7 +34,7 @@ import (
 const (
 	// gracefulShutdown is the maximum duration of running reconciles at shutdown.
 	gracefulShutdown = 10 * time.Second
-	// firstBackoff and longestBackoff limit the delay of a provider after a cluster was unreachable.
+	// firstBackoff and maxBackoff limit the delay of a provider after a cluster was unreachable.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 30 * time.Second
 )
 

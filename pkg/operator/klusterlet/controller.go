@@ -43,7 +43,7 @@ const (
 	// workers exceeds the number of clusters that respond slowly at the same time: each reconcile is limited in time, and rare if it fails, so that
 	// unresponsive clusters do not block others.
 	workers = 256
-	// firstBackoff is the time until the first retry, and longestBackoff the time after many failures.
+	// firstBackoff is the time until the first retry, and maxBackoff the time after many failures.
 	firstBackoff, maxBackoff = time.Second, 5 * time.Minute
 )
 

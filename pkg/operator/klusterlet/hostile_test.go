@@ -32,7 +32,7 @@ import (
 const (
 	// maxHeap is the maximum of memory, in MiB, that hub-operator and the tests may use for all hostile clusters at one time. Its pod has 512 MiB.
 	maxHeap = 256
-	// maxLooks is the maximum number of reconciles of a cluster within the test, and mostWrites the maximum number of writes to the management
+	// maxLooks is the maximum number of reconciles of a cluster within the test, and maxWrites the maximum number of writes to the management
 	// cluster because of it: about fifteen objects are created, updated and deleted, and each change of a condition is a write.
 	maxLooks, maxWrites = 30, 100
 )

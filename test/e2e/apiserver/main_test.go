@@ -20,7 +20,7 @@ const agentWrites, agentBurst = 1, 60
 // maxPlacements is the limit on the placements of a namespace. Only the test of the limit creates as many.
 const maxPlacements = 5
 
-// maxObjects and mostBytesOfAll are the limits on all objects of a namespace. Only the test of the limits reaches them.
+// maxObjects and maxBytesOfAll are the limits on all objects of a namespace. Only the test of the limits reaches them.
 const maxObjects, maxBytesOfAll = 200, 8 << 20
 
 func TestMain(m *testing.M) {

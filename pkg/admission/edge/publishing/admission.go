@@ -24,7 +24,7 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgePublishing"
-	// maxWarnings is the largest number of warnings in a response, and mostFaults of errors for a pattern.
+	// maxWarnings is the largest number of warnings in a response, and maxFaults of errors for a pattern.
 	maxWarnings, maxFaults = 24, 8
 )
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxArchives is the largest number of archives that are read for one pattern, and mostBytes the sum of their packed sizes. Of others, only the
+	// maxArchives is the largest number of archives that are read for one pattern, and maxBytes the sum of their packed sizes. Of others, only the
 	// status is used.
 	maxArchives, maxBytes = 32, 4 << 20
 	// maxServices is the largest number of services that are read for one policy or pattern: versions, each for several architectures. It is divided

@@ -46,7 +46,7 @@ func (c Claims) reserved(name string) bool {
 }
 
 const (
-	// maxClaim is the maximum length of the value of a claim, and longestName that of its name.
+	// maxClaim is the maximum length of the value of a claim, and maxName that of its name.
 	maxClaim, maxName = 1024, 253
 	// maxRead is the maximum number of ClusterClaims that are read: a cluster that is not trusted may have any number of them.
 	maxRead = 10_000

@@ -29,7 +29,7 @@ const RecordLabel = "work.clusterhub.dev/agent"
 const (
 	// shortHash is the length of a hash in names and labels, whose length is limited.
 	shortHash = 32
-	// maxResources and mostBytes bound a record: a ConfigMap has at most 1 MiB.
+	// maxResources and maxBytes bound a record: a ConfigMap has at most 1 MiB.
 	maxResources, maxBytes = 2048, 768 << 10
 )
 

@@ -158,7 +158,7 @@ func TestLag_CausesNoSecondWrite(t *testing.T) {
 	f.expect()
 }
 
-// A write that no watch ever reports is looked up after longestUnseen.
+// A write that no watch ever reports is looked up after maxUnseen.
 func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(1))
 	f.tell()

@@ -181,7 +181,7 @@ func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A written work that no watch ever reports is looked up after longestUnseen.
+// A written work that no watch ever reports is looked up after maxUnseen.
 func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
