@@ -7,7 +7,7 @@ package clusterprovider
 const (
 	// ConditionReady of a Cluster is True if the Cluster can be used.
 	ConditionReady = "Ready"
-	// ConditionForeignFinalizers of a Cluster that is being deleted is True if it has no finalizers of others any more.
+	// ConditionForeignFinalizers of a Cluster that is being deleted is True if it no longer has finalizers of other controllers.
 	ConditionForeignFinalizers = "ForeignFinalizers"
 	// ConditionAccess of an AccessRequest is True if its access is in place.
 	ConditionAccess = "AccessReady"

@@ -53,7 +53,7 @@ type Watcher interface {
 
 // Withdrawer is a Provider that can withdraw a cluster from its Cluster, which is not deleted and may get it again.
 type Withdrawer interface {
-	// Withdrawn returns why a Cluster does not have its cluster any more, or "" if it has it, or has never had it. It reads that each time, and
+	// Withdrawn returns why a Cluster no longer has its cluster, or "" if it has it, or has never had it. It reads that each time, and
 	// caches nothing: the result is for access that is granted at this moment.
 	Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (why string, err error)
 }

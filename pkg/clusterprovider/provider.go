@@ -38,9 +38,9 @@ type Provider interface {
 
 // Profile is a kind of cluster that a provider offers.
 type Profile struct {
-	// Config is the name of the provider's configuration from which the profile is made.
+	// Config is the name of the provider's configuration from which the profile is created.
 	Config string
-	// Versions of Kubernetes that a Cluster can ask for. Empty means any.
+	// Versions of Kubernetes that a Cluster can request. Empty means any.
 	Versions []v1alpha1.SupportedK8sVersion
 }
 
@@ -58,11 +58,11 @@ type State struct {
 	ProviderStatus any
 	// Conditions are added to those that every cluster has. Their observedGeneration and lastTransitionTime are set by the caller.
 	Conditions []metav1.Condition
-	// Withdrawn reports that the Cluster may not have its cluster any more, as a Withdrawer does. Access to it is taken back. Release, if not nil, is
-	// called after that, and lets others have the cluster.
+	// Withdrawn reports that the Cluster may no longer have its cluster, as a Withdrawer does. Access to it is revoked. Release, if not nil, is
+	// called after that, and releases the cluster to others.
 	Withdrawn bool
 	// Former is the UID of a Cluster that had the cluster and is gone without having released it, as when its finalizer was removed by force. The
-	// access that was granted for it is taken back before Release lets this Cluster have the cluster.
+	// access that was granted for it is revoked before Release assigns the cluster to this Cluster.
 	Former  types.UID
 	Release func(context.Context) error
 	// RetryAfter is the time until the next call. 0 means after a while, depending on Ready.

@@ -34,7 +34,7 @@ const (
 	reasonHeld       = "Held"                // the Cluster has the cluster for itself
 	reasonTaken      = "Taken"               // another Cluster has it
 	reasonNotAllowed = "NamespaceNotAllowed" // the Secret that admits the cluster does not list the namespace of the Cluster
-	reasonWithdrawn  = "Withdrawn"           // the namespace had the cluster and may not have it any more
+	reasonWithdrawn  = "Withdrawn"           // the namespace had the cluster and may no longer have it
 	reasonLeftovers  = "AccessOfAnother"     // access of a previous Cluster still exists
 )
 
@@ -48,21 +48,21 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 		return metav1.Condition{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
 	held := metav1.Condition{Type: ConditionHeld, Status: metav1.ConditionTrue, Reason: reasonHeld,
-		Message: fmt.Sprintf("the cluster of the configuration %q is this Cluster's", secret.Name)}
-	taken := refused(reasonTaken, fmt.Sprintf("the cluster of the configuration %q is another Cluster's, and is not handed on: "+
-		"delete this Cluster, and make it again when that one is gone", secret.Name))
+		Message: fmt.Sprintf("the cluster of the configuration %q is assigned to this Cluster", secret.Name)}
+	taken := refused(reasonTaken, fmt.Sprintf("the cluster of the configuration %q is assigned to another Cluster: "+
+		"delete this Cluster, and create it again after the other Cluster is deleted", secret.Name))
 
 	holder := types.UID(secret.Annotations[HolderAnnotation])
 	if holder != cluster.UID && wasRefused(cluster) { // before anything that would overwrite the record of it
 		return taken, nil
 	}
 	if !mayHave(secret, cluster.Namespace) {
-		reason, may := reasonNotAllowed, "may not have"
+		reason, may := reasonNotAllowed, "may not use"
 		if holder == cluster.UID || wasWithdrawn(cluster) { // the status records it before the Secret is changed
-			reason, may = reasonWithdrawn, "may not have any more"
+			reason, may = reasonWithdrawn, "may no longer use"
 		}
 		return refused(reason, fmt.Sprintf("the namespace %q %s the cluster of the configuration %q: an admin of the "+
-			"provider allows it by kubectl annotate secret %s -n %s --overwrite %s=%s",
+			"provider can allow it with kubectl annotate secret %s -n %s --overwrite %s=%s",
 			cluster.Namespace, may, secret.Name, secret.Name, secret.Namespace, NamespacesAnnotation, cluster.Namespace)), nil
 	}
 	if holder == cluster.UID {
@@ -81,8 +81,8 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	case there:
 		return taken, nil
 	case holder != "":
-		return refused(reasonLeftovers, fmt.Sprintf("the cluster of the configuration %q belonged to the Cluster '%s', which is gone "+
-			"without having released it: all access that it left in the cluster is removed first",
+		return refused(reasonLeftovers, fmt.Sprintf("the cluster of the configuration %q belonged to the Cluster '%s', which was deleted "+
+			"without releasing it: the access that remains in the cluster is revoked first",
 			secret.Name, secret.Annotations[HolderNameAnnotation])), nil
 	}
 	return held, p.take(ctx, cluster, secret)
@@ -123,15 +123,15 @@ func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (st
 	case holder == cluster.UID && mayHave(secret, cluster.Namespace):
 		return "", nil
 	case holder == "" && wasRefused(cluster):
-		return fmt.Sprintf("it does not have the cluster of the configuration %q", secret.Name), nil
+		return fmt.Sprintf("the cluster of the configuration %q is not assigned to it", secret.Name), nil
 	case holder == cluster.UID || holder == "" && (wasWithdrawn(cluster) || outside):
-		return fmt.Sprintf("its namespace may not have the cluster of the configuration %q any more", secret.Name), nil
+		return fmt.Sprintf("its namespace may no longer use the cluster of the configuration %q", secret.Name), nil
 	case holder != "":
-		return fmt.Sprintf("the cluster of the configuration %q is another Cluster's", secret.Name), nil
+		return fmt.Sprintf("the cluster of the configuration %q is assigned to another Cluster", secret.Name), nil
 	case cluster.Status.Phase != v1alpha1.StatusPhaseReady:
 		return "", nil // it has not been assigned the cluster yet, and grants no access
 	}
-	return "", fmt.Errorf("the configuration %q does not say who has its cluster: the provider has to look at the Cluster first", secret.Name)
+	return "", fmt.Errorf("the configuration %q does not record the Cluster that has its cluster: the provider must reconcile the Cluster first", secret.Name)
 }
 
 // withdraw withdraws the cluster of a Secret from a Cluster, if it still may not have it.

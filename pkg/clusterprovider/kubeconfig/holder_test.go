@@ -133,7 +133,7 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	if got := h.asks(next); got != reasonLeftovers || h.holder() != "1" {
 		t.Errorf("it is handed on with all access in it: %s, the holder %s", got, h.holder())
 	}
-	// The remaining access is taken back, and the cluster is assigned with the version that was read before.
+	// The remaining access is revoked, and the cluster is assigned with the version that was read before.
 	state, err := h.Ensure(t.Context(), next, clusterprovider.Profile{Config: "berlin"})
 	if err != nil || state.Former != "1" || state.Ready || state.Withdrawn || !strings.Contains(state.Info, "teams/c-1") {
 		t.Fatalf("%+v, %v", state, err)
@@ -272,7 +272,7 @@ func (h *held) names(namespaces string) {
 	}
 }
 
-// withdrawn returns why access to a Cluster is taken back; an error is one more reason to grant none.
+// withdrawn returns why access to a Cluster is revoked; an error is one more reason to grant none.
 func (h *held) withdrawn(c *v1alpha1.Cluster) string {
 	why, err := h.Withdrawn(h.t.Context(), c)
 	switch {

@@ -117,11 +117,11 @@ func (p *Provider) Ensure(
 	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, config.Host)
 	state.Version, err = serverVersion(ctx, config)
 	if err != nil {
-		state.Info, state.RetryAfter = fmt.Sprintf("%s does not answer as it should: %v", config.Host, err), checkInterval/10
+		state.Info, state.RetryAfter = fmt.Sprintf("the check of %s failed: %v", config.Host, err), checkInterval/10
 		return state, nil
 	}
 	if want := cluster.Spec.Kubernetes.Version; want != "" && "v"+want != state.Version {
-		state.Info = fmt.Sprintf("the cluster has Kubernetes %s, not %s, and this provider cannot change that", state.Version, want)
+		state.Info = fmt.Sprintf("the cluster runs Kubernetes %s, expected %s: this provider does not change the version", state.Version, want)
 		return state, nil
 	}
 	state.Ready = true
@@ -149,7 +149,7 @@ func serverVersion(ctx context.Context, config *rest.Config) (version string, er
 		return "", err
 	}
 	if !review.Status.Allowed {
-		return "", errors.New("the kubeconfig is not of an admin, who may do everything")
+		return "", errors.New("the user of the kubeconfig is not a cluster admin: it must be allowed all verbs on all resources")
 	}
 	return info.GitVersion, nil
 }
@@ -180,7 +180,7 @@ func (p *Provider) secret(ctx context.Context, name string) (*corev1.Secret, err
 		return nil, fmt.Errorf("the configuration %q: %w", name, err)
 	}
 	if secret.Type != SecretType || secret.Labels[v1alpha1.ProviderLabel] != p.name {
-		return nil, fmt.Errorf("the configuration %q: the Secret is not of the type %s with the label %s=%s",
+		return nil, fmt.Errorf("the configuration %q: the Secret must have the type %s and the label %s=%s",
 			name, SecretType, v1alpha1.ProviderLabel, p.name)
 	}
 	return secret, nil
@@ -198,11 +198,11 @@ func configOf(secret *corev1.Secret) (*rest.Config, error) {
 // parse reads a kubeconfig. Its content comes from the hub: it must not run programs here, or read files.
 func parse(data []byte) (*rest.Config, error) {
 	if len(data) == 0 {
-		return nil, errors.New("it is not there, or empty")
+		return nil, errors.New("it is missing or empty")
 	}
 	loaded, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, errors.New("it is not a kubeconfig") // the error would quote it
+		return nil, errors.New("it is not a valid kubeconfig") // the error would quote it
 	}
 	if err := selfContained(loaded); err != nil {
 		return nil, err
@@ -219,21 +219,21 @@ func selfContained(config *api.Config) error {
 	for name, user := range config.AuthInfos {
 		switch {
 		case user.Exec != nil || user.AuthProvider != nil:
-			return fmt.Errorf("the user %q logs in by a program: put a token, or a certificate and its key, into it", name)
+			return fmt.Errorf("the user %q uses an exec plugin or an auth provider: embed a token, or a client certificate and its key", name)
 		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
-			return fmt.Errorf("the user %q refers to files: make it self-contained, such as by kubectl config view --flatten", name)
+			return fmt.Errorf("the user %q refers to files: embed them, for example with kubectl config view --flatten", name)
 		}
 	}
 	for name, cluster := range config.Clusters {
 		// An admin's credentials are sent there.
 		if cluster.InsecureSkipTLSVerify || !strings.HasPrefix(cluster.Server, "https://") {
-			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
+			return fmt.Errorf("the cluster %q cannot be verified: use an https URL, without insecure-skip-tls-verify", name)
 		}
 		if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
 			return fmt.Errorf("the cluster %q has an invalid proxy-url: it %w", name, err)
 		}
 		if cluster.CertificateAuthority != "" {
-			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)
+			return fmt.Errorf("the cluster %q refers to a file: embed it, for example with kubectl config view --flatten", name)
 		}
 	}
 	return nil

@@ -13,15 +13,15 @@ import (
 
 func TestParse_RunsAndReadsNothing(t *testing.T) {
 	for want, change := range map[string]func(*api.Config){
-		"logs in by a program": func(c *api.Config) {
+		"uses an exec plugin": func(c *api.Config) {
 			c.AuthInfos["u"].Exec = &api.ExecConfig{
 				Command: "touch", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
 			}
 		},
-		`the user "u" refers to files`:                                      func(c *api.Config) { c.AuthInfos["u"].TokenFile = "/etc/passwd" },
-		`the cluster "c" cannot be verified: its server must be https, and`: func(c *api.Config) { c.Clusters["c"].InsecureSkipTLSVerify = true },
-		`the cluster "c" cannot be verified`:                                func(c *api.Config) { c.Clusters["c"].Server = "http://localhost" },
-		`the cluster "c" refers to a file`:                                  func(c *api.Config) { c.Clusters["c"].CertificateAuthority = "/etc/passwd" },
+		`the user "u" refers to files`:                         func(c *api.Config) { c.AuthInfos["u"].TokenFile = "/etc/passwd" },
+		`the cluster "c" cannot be verified: use an https URL`: func(c *api.Config) { c.Clusters["c"].InsecureSkipTLSVerify = true },
+		`the cluster "c" cannot be verified`:                   func(c *api.Config) { c.Clusters["c"].Server = "http://localhost" },
+		`the cluster "c" refers to a file`:                     func(c *api.Config) { c.Clusters["c"].CertificateAuthority = "/etc/passwd" },
 	} {
 		config := api.NewConfig()
 		config.Clusters["c"] = &api.Cluster{Server: "https://localhost"}

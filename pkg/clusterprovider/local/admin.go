@@ -37,7 +37,7 @@ func (a admin) ready(ctx context.Context) error {
 	return err
 }
 
-// alive leaves out etcd, which is checked itself.
+// alive excludes etcd, which is checked separately.
 func (a admin) alive(ctx context.Context) error {
 	return a.Discovery().RESTClient().Get().AbsPath("/livez").Param("exclude", "etcd").Do(ctx).Error()
 }

@@ -45,7 +45,7 @@ type cluster struct {
 
 // record has the decisions about a cluster.
 type record struct {
-	// Namespace and Name are those of the Cluster, for users who look at the folder.
+	// Namespace and Name are those of the Cluster, for users who inspect the folder.
 	Namespace, Name string
 	Version         string
 	Port            int
@@ -71,7 +71,7 @@ func (c cluster) read() (r record, err error) { return r, readJSON(c.file("clust
 
 func (c cluster) write(r record) error { return writeJSON(c.file("cluster.json"), r) }
 
-// Ensure starts the processes of a cluster, in the version that the Cluster asks for.
+// Ensure starts the processes of a cluster, in the version that the Cluster specifies.
 func (p *Provider) Ensure(
 	ctx context.Context, object *v1alpha1.Cluster, _ clusterprovider.Profile,
 ) (state clusterprovider.State, err error) {
@@ -172,7 +172,7 @@ func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Clust
 	defer p.portsMu.Unlock()
 	if after.Port == 0 || !running && !free(after.Port) {
 		if after.Served {
-			return record{}, release{}, fmt.Errorf("port %d, which users of the cluster know, is taken by another process: end that",
+			return record{}, release{}, fmt.Errorf("port %d, which clients of the cluster use, is in use by another process: stop that process",
 				after.Port)
 		}
 		ports, err := p.choosePorts(1)
@@ -293,7 +293,7 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 	if err != nil {
 		return err
 	}
-	// No process writes there any more. The folder is deleted last: without it, the rest would not be found.
+	// No process writes there after this. The folder is deleted last: without it, the rest would not be found.
 	if err := etcd.deletePrefix(ctx, c.etcdPrefix()); err != nil {
 		return err
 	}

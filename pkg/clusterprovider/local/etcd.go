@@ -37,7 +37,7 @@ func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 	}
 	defer client.Close()
 	if _, err := client.Delete(ctx, prefix+"/", clientv3.WithPrefix()); err != nil {
-		return fmt.Errorf("what is stored below %s in etcd cannot be deleted: %w", prefix, err)
+		return fmt.Errorf("deleting the keys below %s from etcd: %w", prefix, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 		return true, conn.Close()
 	})
 	if wait.Interrupted(err) {
-		return etcd{}, fmt.Errorf("etcd does not listen on port %d after %s; its log is %s", ports.ClientPort, etcdTimeout, proc.Log())
+		return etcd{}, fmt.Errorf("etcd is not listening on port %d after %s: see its log %s", ports.ClientPort, etcdTimeout, proc.Log())
 	}
 	if err != nil {
 		return etcd{}, err

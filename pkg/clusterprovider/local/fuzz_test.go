@@ -50,7 +50,7 @@ func FuzzIssuerAnswer(f *testing.F) {
 		provider := (&v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: server.URL, ClientID: "kubectl"}).Default()
 		err := p.check(t.Context(), p.authenticator(provider), sets.New[string]())
 		if err != nil {
-			if !slices.Contains([]string{"it is not trusted; the provider's log says why", "it is not reachable; the provider's log says why"}, err.Error()) {
+			if !slices.Contains([]string{"it is not trusted: see the log of the provider", "it is not reachable: see the log of the provider"}, err.Error()) {
 				t.Errorf("the answer %q is told as %q", answer, err)
 			}
 			return

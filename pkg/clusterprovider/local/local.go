@@ -93,7 +93,7 @@ var (
 // New returns a provider. It starts nothing.
 func New(options Options) (*Provider, error) {
 	if options.Dir == "" || options.BinDir == "" {
-		return nil, errors.New("the directories of the provider and of the binaries have to be given")
+		return nil, errors.New("the directories of the provider and of the binaries are required")
 	}
 	for _, path := range []*string{&options.Dir, &options.BinDir} {
 		absolute, err := filepath.Abs(*path)
@@ -107,7 +107,7 @@ func New(options Options) (*Provider, error) {
 	if options.IssuerCAFile != "" {
 		ca, err := os.ReadFile(options.IssuerCAFile)
 		if err != nil {
-			return nil, fmt.Errorf("the CAs of OIDC issuers cannot be read: %w", err)
+			return nil, fmt.Errorf("reading the CAs of OIDC issuers: %w", err)
 		}
 		p.issuerCA = string(ca)
 	}
@@ -142,7 +142,7 @@ func (p *Provider) own(ctx context.Context) error {
 	}
 	_ = lock.Close()
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("another provider is using %s: end it, or give this one another directory", p.options.Dir)
+		return fmt.Errorf("another provider is using %s: stop it, or specify another directory", p.options.Dir)
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (p *Provider) claim() error {
 		return err
 	}
 	if len(uids) > 0 && len(before) > 0 {
-		return fmt.Errorf("%s has clusters of the provider %s: give this one another directory, or delete %s if that is this one",
+		return fmt.Errorf("%s has clusters of the provider %s: specify another directory, or delete %s if this is the same provider",
 			p.options.Dir, strings.TrimSpace(string(before)), file)
 	}
 	return localserver.WriteFile(file, []byte(owner))

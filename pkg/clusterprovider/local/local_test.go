@@ -328,7 +328,7 @@ func TestVersions(t *testing.T) {
 	object := newCluster("blue")
 	object.Spec.Kubernetes.Version = "1.2.3"
 	_, err = p.Ensure(t.Context(), object, profiles[0])
-	if err == nil || !strings.Contains(err.Error(), "there is no Kubernetes 1.2.3 in") ||
+	if err == nil || !strings.Contains(err.Error(), "Kubernetes 1.2.3 not found in") ||
 		!strings.Contains(err.Error(), newest+", "+old) {
 		t.Errorf("an unknown version: %v", err)
 	}
@@ -363,7 +363,7 @@ func TestVersions(t *testing.T) {
 		t.Error("the process has not been replaced")
 	}
 	object.Spec.Kubernetes.Version = old
-	if _, err := p.Ensure(t.Context(), object, profiles[0]); err == nil || !strings.Contains(err.Error(), "cannot go back") {
+	if _, err := p.Ensure(t.Context(), object, profiles[0]); err == nil || !strings.Contains(err.Error(), "cannot be downgraded") {
 		t.Errorf("the cluster goes back: %v", err)
 	}
 	if gone, err := p.Remove(t.Context(), object, profiles[0]); err != nil || !gone {

@@ -47,7 +47,7 @@ const (
 
 func (c cluster) authenticationFile() string { return c.file("authentication.yaml") }
 
-// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are left out, and returned as
+// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are skipped, and returned as
 // RefusedIssuers.
 //
 // Names that begin with system: belong to the cluster. No issuer can assign them, whatever its prefixes are.
@@ -120,10 +120,10 @@ func (p *Provider) authenticator(provider *v1alpha1.OIDCProviderConfig) apiserve
 		},
 		UserValidationRules: []apiserverv1.UserValidationRule{{
 			Expression: "!user.username.startsWith('system:')",
-			Message:    "an OIDC issuer cannot give names that begin with system:",
+			Message:    "an OIDC issuer cannot assign user names that begin with system:",
 		}, {
 			Expression: "user.groups.all(group, !group.startsWith('system:'))",
-			Message:    "an OIDC issuer cannot give groups that begin with system:",
+			Message:    "an OIDC issuer cannot assign groups that begin with system:",
 		}},
 	}
 }
@@ -146,11 +146,11 @@ func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthe
 	}
 	if err := p.reach(ctx, authenticator.Issuer.URL); err != nil {
 		// The request chooses the issuer, and the response of a server there must not be disclosed to the requester.
-		ctrl.LoggerFrom(ctx).Info("An OIDC issuer is refused", "issuer", authenticator.Issuer.URL, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Rejected an OIDC issuer", "issuer", authenticator.Issuer.URL, "reason", err.Error())
 		if untrusted := (*tls.CertificateVerificationError)(nil); errors.As(err, &untrusted) || errors.Is(err, errOtherIssuer) {
-			return errors.New("it is not trusted; the provider's log says why")
+			return errors.New("it is not trusted: see the log of the provider")
 		}
-		return errors.New("it is not reachable; the provider's log says why")
+		return errors.New("it is not reachable: see the log of the provider")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ var scheme = func() *runtime.Scheme {
 }()
 
 // errOtherIssuer reports a document of a different issuer.
-var errOtherIssuer = errors.New("not the issuer")
+var errOtherIssuer = errors.New("unexpected issuer")
 
 // maxDocument is the maximum size of an OpenID configuration in bytes.
 const maxDocument = 1 << 20
@@ -195,11 +195,11 @@ func (p *Provider) reach(ctx context.Context, issuer string) error {
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return fmt.Errorf("the issuer cannot be reached: %w", err)
+		return fmt.Errorf("the issuer is not reachable: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s responded with %s", url, response.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxDocument))
 	if err != nil {
@@ -207,13 +207,13 @@ func (p *Provider) reach(ctx context.Context, issuer string) error {
 	}
 	var document openIDConfiguration
 	if err := json.Unmarshal(body, &document); err != nil {
-		return fmt.Errorf("%s is no OpenID configuration: %w", url, err)
+		return fmt.Errorf("%s is not an OpenID configuration: %w", url, err)
 	}
 	if document.Issuer != issuer {
 		return fmt.Errorf("%w: %s is the configuration of %q", errOtherIssuer, url, document.Issuer)
 	}
 	if document.Keys == "" {
-		return fmt.Errorf("%s is no OpenID configuration: it has no jwks_uri", url)
+		return fmt.Errorf("%s is not an OpenID configuration: it has no jwks_uri", url)
 	}
 	return nil
 }
@@ -256,14 +256,14 @@ func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTA
 // ConditionIssuers of a Cluster is True if its kube-apiserver trusts the OIDC issuers that it should.
 const ConditionIssuers = "OIDCIssuersLoaded"
 
-const restartMessage = apiServer + " is restarted so that it takes over which OIDC issuers it trusts: it went on with those of before, " +
-	"since one of the new ones did not answer it"
+const restartMessage = apiServer + " is being restarted to apply its new authentication configuration: it has not loaded the configuration, " +
+	"since one of the new OIDC issuers does not respond"
 
 // issuersLoaded returns the condition of a cluster. A new provider process knows of no restart: what has been started since has read the latest
 // configuration.
 func (p *Provider) issuersLoaded(c cluster) metav1.Condition {
 	condition := metav1.Condition{Type: ConditionIssuers, Status: metav1.ConditionTrue, Reason: "Loaded",
-		Message: apiServer + " trusts the OIDC issuers that AccessRequests ask for"}
+		Message: apiServer + " trusts the OIDC issuers that AccessRequests specify"}
 	if _, restarting := p.restarts.Load(c.uid); restarting {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "Restarting", restartMessage
 	}
@@ -282,7 +282,7 @@ func (p *Provider) restarted(ctx context.Context, c cluster, admin admin) error 
 	}
 	uses, err := admin.usesAuthentication(ctx, before.([]byte), now)
 	if err == nil && !uses {
-		err = errors.New("it does not use its new authentication configuration yet")
+		err = errors.New("it has not loaded its new authentication configuration yet")
 	}
 	if err == nil {
 		p.restarts.Delete(c.uid)
@@ -331,7 +331,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Restarting kube-apiserver, which goes on to trust the OIDC issuers of before: one of the new ones does not answer",
+	ctrl.LoggerFrom(ctx).Info("Restarting kube-apiserver, which has not loaded its authentication configuration: a new OIDC issuer does not respond",
 		"cluster", c.uid, "after", loadTimeout.String())
 	p.restarts.Store(c.uid, data)
 	p.notify(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})

@@ -141,7 +141,7 @@ func TestTrustOIDC(t *testing.T) {
 	look := func(types.NamespacedName) {
 		asked++
 		state, err := p.Ensure(t.Context(), object, clusterprovider.Profile{Config: configName})
-		if err != nil || state.Ready || loaded(state) != "False Restarting" || !strings.Contains(state.Info, "is restarted") {
+		if err != nil || state.Ready || loaded(state) != "False Restarting" || !strings.Contains(state.Info, "is being restarted") {
 			t.Errorf("a cluster that is about to restart is %+v, %v", state, err)
 		}
 	}

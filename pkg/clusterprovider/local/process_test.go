@@ -219,7 +219,7 @@ func TestDecide_TakenPort(t *testing.T) {
 	if err := c.write(before); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := p.decide(t.Context(), c, object); err == nil || !strings.Contains(err.Error(), "taken by another process") {
+	if _, _, err := p.decide(t.Context(), c, object); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("the address of a cluster that is known to others: %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func TestOwn_RefusesAnotherProvidersClusters(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "clusters", string(object.UID)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := dir + " has clusters of the provider one: give this one another directory"
+	want := dir + " has clusters of the provider one: specify another directory"
 	if err := owned("two"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("of another one's directory: %v", err)
 	}

@@ -56,7 +56,7 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 		}
 		k.Version, err = v.versionOf(ctx, bin)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "This binary is left out", "binary", bin)
+			klog.FromContext(ctx).Error(err, "Skipping a binary", "binary", bin)
 			continue
 		}
 		same := func(other release) bool { return other.EqualTo(k.Version) }
@@ -65,7 +65,7 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no Kubernetes in %s: put %s and %s there, or into a folder of it for each version",
+		return nil, fmt.Errorf("no Kubernetes binaries found in %s: install %s and %s there, or in a subdirectory for each version",
 			v.dir, apiServer, controllerManager)
 	}
 	slices.SortStableFunc(all, func(a, b release) int {
@@ -92,12 +92,12 @@ func (v *versions) versionOf(ctx context.Context, bin string) (*version.Version,
 	defer cancel()
 	out, err := exec.CommandContext(ctx, bin, "--version").Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s does not tell its version: %w", bin, err)
+		return nil, fmt.Errorf("getting the version of %s: %w", bin, err)
 	}
 	// "Kubernetes v1.37.1"
 	parsed, err := version.ParseSemantic(strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes "))
 	if err != nil {
-		return nil, fmt.Errorf("%s does not tell its version: %w", bin, err)
+		return nil, fmt.Errorf("getting the version of %s: %w", bin, err)
 	}
 	if v.known == nil {
 		v.known = map[string]knownBinary{}
@@ -106,7 +106,7 @@ func (v *versions) versionOf(ctx context.Context, bin string) (*version.Version,
 	return parsed, nil
 }
 
-// choose returns the version for a cluster that asks for wanted and currently has has; both may be "".
+// choose returns the version for a cluster that requests wanted and currently has has; both may be "".
 func (v *versions) choose(ctx context.Context, wanted, has string) (release, error) {
 	all, err := v.list(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (v *versions) choose(ctx context.Context, wanted, has string) (release, err
 	if wanted == "" && has == "" {
 		return all[0], nil
 	}
-	// A cluster that asks for none retains its version, also when newer binaries exist.
+	// A cluster that specifies no version retains its version, also when newer binaries exist.
 	chosen, there := cmp.Or(wanted, has), []string{}
 	for _, k := range all {
 		if k.String() != chosen {
@@ -123,9 +123,9 @@ func (v *versions) choose(ctx context.Context, wanted, has string) (release, err
 			continue
 		}
 		if before, err := version.ParseSemantic(cmp.Or(has, chosen)); err != nil || k.LessThan(before) {
-			return release{}, fmt.Errorf("the cluster has Kubernetes %s and cannot go back to %s", has, chosen)
+			return release{}, fmt.Errorf("the cluster runs Kubernetes %s and cannot be downgraded to %s", has, chosen)
 		}
 		return k, nil
 	}
-	return release{}, fmt.Errorf("there is no Kubernetes %s in %s, but %s", chosen, v.dir, strings.Join(there, ", "))
+	return release{}, fmt.Errorf("Kubernetes %s not found in %s: available versions are %s", chosen, v.dir, strings.Join(there, ", "))
 }

@@ -28,7 +28,7 @@ const (
 	hungAfter     = 4
 )
 
-// Watch detects when a process exits or hangs, and deletes leftovers of Clusters that are gone without a call of Remove.
+// Watch detects when a process exits or hangs, and deletes leftovers of Clusters that were deleted without a call of Remove.
 func (p *Provider) Watch(
 	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
 ) {
@@ -38,7 +38,7 @@ func (p *Provider) Watch(
 	p.look(ctx, running, changed)
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.prune(ctx, exist); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
+			klog.FromContext(ctx).Error(err, "Deleting leftovers of deleted Clusters failed and will be retried")
 		}
 	}, clusterprovider.ResyncInterval)
 	probed := map[localserver.Process]probes{}
@@ -53,7 +53,7 @@ func (p *Provider) notify(cluster types.NamespacedName) {
 	}
 }
 
-// prune lists the existing Clusters after the folders: so it takes no new Cluster for gone.
+// prune lists the existing Clusters after the folders: so no new Cluster counts as deleted.
 func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.Set[types.UID], error)) error {
 	uids, err := p.uids()
 	if err != nil || len(uids) == 0 {
@@ -70,7 +70,7 @@ func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.
 		}
 		err := p.remove(ctx, p.cluster(uid))
 		if err == nil {
-			klog.FromContext(ctx).Info("Removed what was left of a Cluster that is gone", "uid", uid)
+			klog.FromContext(ctx).Info("Deleted the leftovers of a deleted Cluster", "uid", uid)
 		}
 		errs = append(errs, err)
 	}
@@ -85,7 +85,7 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 		before := running[proc]
 		now, err := proc.Running()
 		if err != nil {
-			logger.Error(err, "It is not known whether a process runs", "process", proc.Name, "dir", proc.Dir)
+			logger.Error(err, "Checking whether a process runs failed", "process", proc.Name, "dir", proc.Dir)
 			return false
 		}
 		running[proc] = now
@@ -93,7 +93,7 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 			delete(running, proc)
 		}
 		if before && !now {
-			logger.Error(proc.Ended(), "A process has ended, and is started again")
+			logger.Error(proc.Ended(), "Restarting a process that exited")
 		}
 		return before && !now
 	}
@@ -104,7 +104,7 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 	}
 	uids, err := p.uids()
 	if err != nil {
-		logger.Error(err, "The clusters cannot be listed")
+		logger.Error(err, "Listing the clusters failed")
 		return
 	}
 	for _, uid := range uids {
@@ -145,7 +145,7 @@ func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]pro
 		}
 		defer mu.Unlock()
 		if proc.PID() == now.pid {
-			logger.Error(proc.Kill(), "A process does not answer any more, and is started again", "process", proc.Name, "dir", proc.Dir)
+			logger.Error(proc.Kill(), "Restarting a process that does not respond", "process", proc.Name, "dir", proc.Dir)
 		}
 	}
 	var e etcdRecord
@@ -154,7 +154,7 @@ func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]pro
 	}
 	uids, err := p.uids()
 	if err != nil {
-		logger.Error(err, "The clusters cannot be listed")
+		logger.Error(err, "Listing the clusters failed")
 	}
 	for _, uid := range uids {
 		c := p.cluster(uid)

@@ -32,20 +32,20 @@ func NewCommandWith(kind clusterprovider.Kind, newManager NewManager) *cobra.Com
 	cmd := &cobra.Command{Use: kind.Name, Short: kind.Short, SilenceUsage: true}
 	start := &options{}
 	initialize := &cobra.Command{
-		Use: "init", Short: "Publish the provider's profiles, once", Args: cobra.NoArgs, SilenceUsage: true,
-		Long: "init publishes the provider's profiles and ends: a ClusterProfile for each of its configurations, and none for " +
-			"configurations that are gone. It can be repeated.",
+		Use: "init", Short: "Publish the provider's profiles and exit", Args: cobra.NoArgs, SilenceUsage: true,
+		Long: "init creates or updates a ClusterProfile for each configuration of the provider, deletes those of deleted " +
+			"configurations, and exits. It is idempotent.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return start.with(cmd.Context(), kind, start.initialize)
 		},
 	}
 	start.addFlags(initialize.Flags())
-	initialize.Flags().BoolVar(&start.dryRun, "dry-run", false, "Change nothing, and only log what would be done.")
+	initialize.Flags().BoolVar(&start.dryRun, "dry-run", false, "Only log the changes, without making them.")
 
 	serve := &options{}
 	run := &cobra.Command{
-		Use: "run", Short: "Run the provider until it is ended", Args: cobra.NoArgs, SilenceUsage: true,
-		Long: "run keeps the Clusters of the provider's profiles, and access to them as AccessRequests ask for it.",
+		Use: "run", Short: "Run the provider", Args: cobra.NoArgs, SilenceUsage: true,
+		Long: "run reconciles the Clusters of the provider's profiles and the AccessRequests for them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve.with(cmd.Context(), kind, func(ctx context.Context, provider clusterprovider.Provider) error {
 				return serve.run(ctx, provider, newManager)

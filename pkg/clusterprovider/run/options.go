@@ -52,21 +52,21 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 		"Name of the environment: a DNS label, part of the names of the provider's profiles.")
 	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "Log level: DEBUG, INFO or ERROR.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"How to reach the hub: a kubeconfig, or a directory that has one of that name, or host, token and ca.crt. "+
-			"Empty: as the pod's service account.")
+		"Kubeconfig of the hub, or a directory with a file named kubeconfig, or with the files host, token and ca.crt. "+
+			"Defaults to the service account of the pod.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace of the provider's own objects on the hub. Default: that of the pod.")
+		"Namespace of the provider's own objects on the hub. Defaults to the namespace of the pod.")
 }
 
 func (o *options) addRunFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several processes act, and the others stand by.")
-	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 serves none.")
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Enable leader election: one of several processes reconciles, and the others stand by.")
+	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 disables it.")
 	o.metrics = metrics.Options{Address: metrics.Off, Secure: true}
 	o.metrics.AddFlags(fs, "the hub")
 	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "Let clusters trust OIDC providers whose usernamePrefix or "+
 		"groupsPrefix is empty or does not end with one of "+trust.Separators+". A requester of such access can become any user or "+
 		"group that the cluster gives rights to.")
-	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "How many Clusters, and how many AccessRequests, are worked on at once.")
+	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "Maximum number of Clusters, and of AccessRequests, that are reconciled concurrently.")
 }
 
 // complete validates the options and reads the configuration of the hub.
@@ -80,13 +80,13 @@ func (o *options) complete() error {
 		}
 	}
 	if o.Namespace == v1alpha1.TokenSourceNamespace {
-		errs = append(errs, fmt.Errorf("--namespace: %s has the token sources of all providers: take another one", o.Namespace))
+		errs = append(errs, fmt.Errorf("--namespace: %s has the token sources of all providers: use another namespace", o.Namespace))
 	}
 	if _, err := o.level(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.workers < 0 {
-		errs = append(errs, fmt.Errorf("--concurrent-reconciles must not be below 0, not %d", o.workers))
+		errs = append(errs, fmt.Errorf("--concurrent-reconciles: must be 0 or more, got %d", o.workers))
 	}
 	errs = append(errs, o.metrics.Validate()...)
 	if err := errors.Join(errs...); err != nil {
@@ -111,7 +111,7 @@ func (o *options) level() (slog.Level, error) {
 	case "ERROR":
 		return slog.LevelError, nil
 	}
-	return 0, fmt.Errorf("--verbosity must be DEBUG, INFO or ERROR, not %q", o.verbosity)
+	return 0, fmt.Errorf("--verbosity: must be DEBUG, INFO or ERROR, got %q", o.verbosity)
 }
 
 func (o *options) logger() logr.Logger {

@@ -18,9 +18,9 @@ func TestOptions_SayWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(*options){
 		`--provider-name: ""`:  func(o *options) { o.ProviderName = "" },
 		`--environment: "A.B"`: func(o *options) { o.Environment = "A.B" },
-		`--verbosity must be DEBUG, INFO or ERROR, not "loud"`: func(o *options) { o.verbosity = "loud" },
-		"--namespace: clusterhub-access has the token sources": func(o *options) { o.Namespace = "clusterhub-access" },
-		"--kubeconfig: stat /none":                             func(o *options) { o.kubeconfig = "/none" },
+		`--verbosity: must be DEBUG, INFO or ERROR, got "loud"`: func(o *options) { o.verbosity = "loud" },
+		"--namespace: clusterhub-access has the token sources":  func(o *options) { o.Namespace = "clusterhub-access" },
+		"--kubeconfig: stat /none":                              func(o *options) { o.kubeconfig = "/none" },
 	} {
 		o := &options{Options: clusterprovider.Options{ProviderName: "p", Environment: "e", Namespace: "n"}, verbosity: "Debug"}
 		change(o)

@@ -58,7 +58,7 @@ func (p *profiles) Start(ctx context.Context) error {
 func (p *profiles) sync(ctx context.Context) error {
 	offered, err := p.provider.Profiles(ctx)
 	if err != nil {
-		return fmt.Errorf("what the provider offers: %w", err)
+		return fmt.Errorf("listing the profiles that the provider offers: %w", err)
 	}
 	existing := &v1alpha1.ClusterProfileList{}
 	if err := p.client.List(ctx, existing); err != nil {
@@ -95,8 +95,8 @@ func (p *profiles) own(profile *v1alpha1.ClusterProfile) bool {
 func (p *profiles) publish(ctx context.Context, name string, offered clusterprovider.Profile, have *v1alpha1.ClusterProfile) error {
 	// The name of a profile becomes the value of a label.
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 || len(name) > validation.LabelValueMaxLength {
-		return fmt.Errorf("configuration %q: %q cannot be the name of a profile: %d characters of %d, %v",
-			offered.Config, name, len(name), validation.LabelValueMaxLength, problems)
+		return fmt.Errorf("configuration %q: the profile name %q must be a DNS subdomain of at most %d characters, got %d: %v",
+			offered.Config, name, validation.LabelValueMaxLength, len(name), problems)
 	}
 	want := v1alpha1.ClusterProfileSpec{
 		ProviderRef:       v1alpha1.LocalObjectReference{Name: p.Name},
@@ -117,28 +117,28 @@ func (p *profiles) publish(ctx context.Context, name string, offered clusterprov
 		return err
 	}
 	if !p.own(have) {
-		return fmt.Errorf("the ClusterProfile %q exists, and was not made by this provider: "+
+		return fmt.Errorf("the ClusterProfile %q exists and was not created by this provider: "+
 			"delete it, or rename the configuration", name)
 	}
 	return hub.Patch(ctx, p.client, have, func() { have.Spec = want })
 }
 
-// withdraw deletes the profile of a configuration that is gone, once no Cluster has it: a Cluster without its profile would have no provider.
+// withdraw deletes the profile of a deleted configuration, once no Cluster has it: a Cluster without its profile would have no provider.
 func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfile) error {
 	users := &v1alpha1.ClusterList{}
 	if err := p.live.List(ctx, users, client.MatchingFields{hub.ByProfile: profile.Name}, client.Limit(1)); err != nil {
 		return err
 	}
 	if len(users.Items) > 0 {
-		ctrl.LoggerFrom(ctx).V(4).Info("A configuration is gone, but Clusters still have its profile", "profile", profile.Name)
+		ctrl.LoggerFrom(ctx).V(4).Info("Not deleting the profile of a deleted configuration: Clusters use it", "profile", profile.Name)
 		return nil
 	}
 	uid := profile.UID
 	err := p.client.Delete(ctx, profile, client.Preconditions{UID: &uid})
 	if err == nil {
-		ctrl.LoggerFrom(ctx).Info("Withdrew a profile", "profile", profile.Name)
+		ctrl.LoggerFrom(ctx).Info("Deleted a profile", "profile", profile.Name)
 		conditionevents.Note(p.events, profile, corev1.EventTypeNormal, "Withdrawn", "Withdraw",
-			fmt.Sprintf("the provider %q does not offer its configuration any more, and no Cluster has it", p.Name))
+			fmt.Sprintf("the provider %q no longer offers its configuration, and no Cluster uses the profile", p.Name))
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -45,14 +45,14 @@ func (o *options) run(ctx context.Context, provider clusterprovider.Provider, ne
 	var err error
 	managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(o.Hub, election)
 	if err != nil {
-		return fmt.Errorf("assembling the leader election: %w", err)
+		return fmt.Errorf("creating the lock for leader election: %w", err)
 	}
 	mgr, err := newManager(o.Hub, managerOptions)
 	if err != nil {
-		return fmt.Errorf("assembling the manager: %w", err)
+		return fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := o.setup(ctx, mgr, provider); err != nil {
-		return fmt.Errorf("assembling the controllers: %w", err)
+		return fmt.Errorf("setting up the controllers: %w", err)
 	}
 	err = mgr.Start(ctx)
 	// No method is called after this.
@@ -121,7 +121,7 @@ func synced(ctx context.Context, caches cache.Cache) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if !caches.WaitForCacheSync(ctx) {
-		return errors.New("the hub has not been read yet")
+		return errors.New("the caches are not synced with the hub yet")
 	}
 	return nil
 }

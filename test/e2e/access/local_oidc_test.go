@@ -163,12 +163,12 @@ func (l *localClusters) saysThatItRestarts(t *testing.T) {
 	l.grantedTo(t, before)
 	down.Close()
 	waits := l.askFor(t, "waits", oidcAccess("waits", up.URL))
-	if message := l.AwaitCluster(t, "blue", v1alpha1.StatusPhaseProgressing); !strings.HasPrefix(message, "kube-apiserver is restarted so that") {
+	if message := l.AwaitCluster(t, "blue", v1alpha1.StatusPhaseProgressing); !strings.HasPrefix(message, "kube-apiserver is being restarted to apply") {
 		t.Error(message)
 	}
 	l.Await(t, "the request says what it waits for", waits, func() error {
 		condition := meta.FindStatusCondition(waits.Status.Conditions, "AccessReady")
-		if condition == nil || condition.Reason != "ClusterNotReady" || !strings.Contains(condition.Message, "kube-apiserver is restarted so that") {
+		if condition == nil || condition.Reason != "ClusterNotReady" || !strings.Contains(condition.Message, "kube-apiserver is being restarted to apply") {
 			return fmt.Errorf("%+v", waits.Status)
 		}
 		return nil

@@ -30,7 +30,7 @@ func (p *providing) waitsForTheCluster(t *testing.T) {
 	p.awaitPhase(c, v1alpha1.StatusPhaseProgressing)
 	ar := p.request(t, "early", c, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
 	message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ClusterNotReady")
-	if !strings.Contains(message, `the configuration "broken": key kubeconfig of the Secret: it is not a kubeconfig`) {
+	if !strings.Contains(message, `the configuration "broken": key kubeconfig of the Secret: it is not a valid kubeconfig`) {
 		t.Error(message)
 	}
 	second := p.request(t, "given-up", c, &v1alpha1.TokenConfig{})

@@ -87,7 +87,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	t.Run("the hub answers with errors", func(t *testing.T) {
 		for _, status := range []int32{http.StatusInternalServerError, http.StatusForbidden, http.StatusNotFound} {
 			kubeconfig, asked := p.failing(t, status)
-			const stays = "What AccessRequests that are gone have left in the cluster stays for now"
+			const stays = "Deleting the leftovers of deleted AccessRequests failed and will be retried"
 			said := p.said("existing", stays)
 			kill := p.runKind("kubeconfig", "existing", "--kubeconfig="+kubeconfig)
 			harness.Eventually(t, fmt.Sprintf("it is said that the hub answers %d", status), func(context.Context) (bool, error) {
@@ -149,7 +149,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 		t.Errorf("of a request that is there, there is %v", kept)
 	}
 	unchanged()
-	if p.said("existing", "Removed what was left in the cluster of an AccessRequest") == 0 || p.said("existing", "Not deleted: it refers to an AccessRequest that is gone") == 0 {
+	if p.said("existing", "Deleted a leftover of a deleted AccessRequest in the cluster") == 0 || p.said("existing", "Skipping objects that refer to a deleted AccessRequest") == 0 {
 		t.Error("it is not said")
 	}
 

@@ -318,7 +318,7 @@ func (p *providing) takesBackWithoutLabels(t *testing.T) {
 
 func (p *providing) saysThatItHasNoOIDC(t *testing.T) {
 	ar := p.request(t, "by-oidc", p.cluster, nil)
-	if message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "OIDCNotSupported"); !strings.Contains(message, "ask for a token") {
+	if message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "OIDCNotSupported"); !strings.Contains(message, "request a token") {
 		t.Error(message)
 	}
 	p.delete(t, ar)

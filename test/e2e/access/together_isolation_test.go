@@ -313,7 +313,7 @@ func (i *isolation) labelsDecideNothing(t *testing.T) {
 	past := i.create(t, "team-a", "past-the-policy", i.blue, withRole("cluster-admin"), forged("here", "test.here.default"))
 	i.refusal(t, past, "DeniedByPolicy")
 	wrong := i.create(t, "team-a", "wrong-provider", i.mirror, withRole("view"), forged("there", "test.there.default"))
-	harness.Contains(t, i.refusal(t, wrong, "InvalidReference"), `is not one of the provider "there"`)
+	harness.Contains(t, i.refusal(t, wrong, "InvalidReference"), `does not belong to the provider "there"`)
 	nobody := i.create(t, "team-a", "no-provider", i.mirror, withRole("view"), forged("nobody", "none"))
 	partly := i.create(t, "team-a", "partly", i.mirror, withRole("view"), func(ar *v1alpha1.AccessRequest) {
 		ar.Labels = map[string]string{v1alpha1.ProviderLabel: "there"}

@@ -56,7 +56,7 @@ func (p *providing) takesClustersBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ClusterNotHeld")
-	if !strings.Contains(message, `the Cluster 'teams/lent': its namespace may not have the cluster of the configuration "lent" any more`) {
+	if !strings.Contains(message, `the Cluster 'teams/lent': its namespace may no longer use the cluster of the configuration "lent"`) {
 		t.Error(message)
 	}
 	if ar.Status.SecretRef != nil {
@@ -80,7 +80,7 @@ func (p *providing) takesClustersBack(t *testing.T) {
 	for about, want := range map[string]string{"Ready": "Withdrawn", "Held": "Withdrawn"} {
 		condition := meta.FindStatusCondition(c.Status.Conditions, about)
 		if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != want ||
-			!strings.Contains(condition.Message, `the namespace "teams" may not have any more the cluster of the configuration "lent"`) {
+			!strings.Contains(condition.Message, `the namespace "teams" may no longer use the cluster of the configuration "lent"`) {
 			t.Errorf("%s: %+v", about, condition)
 		}
 	}

@@ -44,7 +44,7 @@ type seen struct {
 type closer struct {
 	// taken reports whether the cluster is being withdrawn from its Cluster.
 	taken bool
-	// withheld is why the Cluster does not have its cluster any more, or why that could not be determined.
+	// withheld is why the Cluster no longer has its cluster, or why that could not be determined.
 	withheld error
 	// config is the configuration to connect to the cluster, and endpoint its digest; or unreachable is why there is no connection.
 	config      *rest.Config
@@ -67,7 +67,7 @@ type action string
 const (
 	// leave does nothing.
 	leave action = "leave"
-	// look reads what decide needs beyond the caches, and decides again.
+	// look reads further facts without the caches, and decides again.
 	look action = "look"
 	// wait does nothing for now.
 	wait action = "wait"
@@ -80,9 +80,9 @@ const (
 	explain action = "explain"
 	// refuse reports why what is requested cannot be granted.
 	refuse action = "refuse"
-	// withdraw takes access back until the Cluster has its cluster again.
+	// withdraw revokes access until the Cluster has its cluster again.
 	withdraw action = "withdraw"
-	// end takes access back for good, and removes the finalizer of the request.
+	// end revokes access for good, and removes the finalizer of the request.
 	end action = "end"
 )
 
@@ -98,13 +98,13 @@ type decision struct {
 	because string
 	// takeBack reports whether the cluster may have objects that must be deleted.
 	takeBack bool
-	// forced reports whether the request asked for this with an annotation, which can be removed.
+	// forced reports whether an annotation of the request requests this, which can be removed.
 	forced bool
 	// again is the time until the next reconcile, unless something changes before. 0 with a why means a growing delay.
 	again time.Duration
 }
 
-// decide decides what is done about a request. It sends no requests.
+// decide returns the decision about a request. It sends no requests.
 func decide(s *seen) (d decision) {
 	ar := s.ar
 	if hub.Operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
@@ -151,7 +151,7 @@ func (s *seen) ending(d decision) decision {
 	return d
 }
 
-// giving decides about a request that asks for access.
+// giving decides about a request for access.
 func (s *seen) giving(d decision) decision {
 	c := s.closer
 	switch {
@@ -181,7 +181,7 @@ func (s *seen) giving(d decision) decision {
 	do, because, renewal := s.inPlace()
 	switch name := client.ObjectKeyFromObject(s.cluster); {
 	case do == keep && !d.forced:
-		// While it is unknown whether the Cluster still has the cluster, nothing is granted, and nothing taken back.
+		// While it is unknown whether the Cluster still has the cluster, nothing is granted, and nothing revoked.
 		d.do, d.why = keep, c.withheld
 		if d.why == nil {
 			d.again = nextCheck(s.ar, s.now, renewal)
@@ -212,23 +212,23 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	switch {
 	// The status has what the access was granted for. The Secret does not count: its writers could write anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
-		return grant, "it is not granted as it is now", renewal
+		return grant, "its current spec has not been granted", renewal
 	case its.err != nil || !s.own.MadeFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
-		return grant, "its Secret is not there as it was made", renewal
+		return grant, "its Secret is missing or was changed", renewal
 	// A changed endpoint makes the kubeconfig useless. While the endpoint is unknown, the existing one is the best.
 	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
-		return grant, "the cluster is reached in another way", renewal
+		return grant, "the endpoint of the cluster changed", renewal
 	// Earlier versions did not record the issuer of a grant, so the issuer is not among those that the cluster trusts.
 	case ar.Spec.OIDC != nil && !trust.Holds(ar):
-		return grant, "it does not say which issuer is trusted for it", renewal
+		return grant, "its status does not record the trusted issuer", renewal
 	case ar.Spec.OIDC != nil:
 		return keep, "", renewal
 	case s.closer.sources && s.closer.source.err != nil:
-		return grant, "its source of short-lived tokens is not there", renewal
+		return grant, "its source of short-lived tokens is missing or was changed", renewal
 	}
 	created, expires, ok := answer.Lifetime(its.Secret)
 	if !ok || answer.Outlives(ar, s.own.EndOfTokens(its, expires), s.now) {
-		return grant, "its token outlives it, or does not say when it expires", renewal
+		return grant, "its token outlives the request, or has no expiration time", renewal
 	}
 	renewal = answer.RenewalOf(ar, created, expires)
 	if !renewal.IsZero() && !s.now.Before(renewal) {
@@ -240,12 +240,12 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 // refused returns why a request cannot be granted, as far as that is known without its cluster.
 func (s *seen) refused() error {
 	if end, ends := answer.EndOf(s.ar); ends && !s.now.Before(end) {
-		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
+		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the request expired at %s",
 			end.UTC().Format(time.RFC3339)))
 
 	}
 	if s.ar.Spec.OIDC != nil && !s.trustsOIDC {
-		return hub.Because(hub.ReasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.Name))
+		return hub.Because(hub.ReasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: request a token", s.own.Name))
 	}
 	// Before rights are granted that could not be used.
 	secrets := []secretSeen{s.closer.answer}
@@ -306,7 +306,7 @@ func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	return d
 }
 
-// alsoFailed adds that previous access could not be taken back. That is retried soon.
+// alsoFailed adds that previous access could not be revoked. That is retried soon.
 func (d decision) alsoFailed(failure error) decision {
 	d.why, d.again = errors.Join(d.why, failure), 0
 	if errors.As(failure, &clusterprovider.NotYet{}) {
@@ -315,8 +315,8 @@ func (d decision) alsoFailed(failure error) decision {
 	return d
 }
 
-// takingBack wraps an error of taking access back.
-func takingBack(failure error) error { return fmt.Errorf("taking access back: %w", failure) }
+// takingBack wraps an error of revoking access.
+func takingBack(failure error) error { return fmt.Errorf("revoking access: %w", failure) }
 
 // isNew reports whether the current generation of a request has not been granted.
 func isNew(ar *v1alpha1.AccessRequest) bool {
@@ -324,7 +324,7 @@ func isNew(ar *v1alpha1.AccessRequest) bool {
 	return given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation
 }
 
-// says reports whether a condition has the reason why a Cluster does not have its cluster, without a failure: then no access is left to take back.
+// says reports whether a condition has the reason why a Cluster does not have its cluster, without a failure: then no access remains to revoke.
 func says(said *metav1.Condition, why error) bool {
 	return said != nil && said.Reason == hub.ReasonClusterNotHeld && said.Message == why.Error()
 }
@@ -335,7 +335,7 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 			return condition.Message
 		}
 	}
-	return "its phase is " + cmp.Or(cluster.Status.Phase, "not known")
+	return "its phase is " + cmp.Or(cluster.Status.Phase, "unknown")
 }
 
 // nextCheck returns the time until the next reconcile of a request with access: when it must be renewed, or after a while, to check that its Secrets

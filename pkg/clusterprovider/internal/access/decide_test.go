@@ -81,7 +81,7 @@ func byOIDC() *seen {
 	return s
 }
 
-// withdrawn returns a request whose status reports that its access was taken back with the cluster, because that is not its Cluster's.
+// withdrawn returns a request whose status reports that its access was revoked with the cluster, because that is not its Cluster's.
 func withdrawn() *seen {
 	s := granted()
 	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
@@ -167,7 +167,7 @@ func decides(t *testing.T, from func() *seen, cases decided, always ...func(s *s
 }
 
 func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
-	const first = "grant: it is not granted as it is now"
+	const first = "grant: its current spec has not been granted"
 	decides(t, pending, decided{
 		"all is well":                        {func(*seen) {}, first},
 		"nobody has looked closer":           {func(s *seen) { s.closer = nil }, "look"},
@@ -202,21 +202,21 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 
 func TestDecide_ARequestThatHasAccess(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
-	const changed = "grant: its Secret is not there as it was made"
+	const changed = "grant: its Secret is missing or was changed"
 	decides(t, granted, decided{
 		"all is well":                       {func(*seen) {}, "keep" + look},
 		"nobody has looked closer":          {func(s *seen) { s.closer = nil }, "look"},
 		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "grant: an annotation requests it, forced"},
 		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
-		"it is of another generation":       {func(s *seen) { s.edit() }, "grant: it is not granted as it is now"},
+		"it is of another generation":       {func(s *seen) { s.edit() }, "grant: its current spec has not been granted"},
 		"it is changed, and not looked at":  {func(s *seen) { s.ar.Generation++ }, "leave"},
-		"it says that it has no access":     {func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, "grant: it is not granted as it is now"},
+		"it says that it has no access":     {func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, "grant: its current spec has not been granted"},
 		"its Secret is gone":                {func(s *seen) { s.closer.answer = gone }, changed},
 		"its Secret is another request's":   {func(s *seen) { s.closer.answer.OwnerReferences[0].UID = "2" }, "refuse: ResourceNotManaged"},
 		"its Secret has no kubeconfig":      {func(s *seen) { s.closer.answer.Data["kubeconfig"] = nil }, changed},
-		"its source is gone":                {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is not there"},
+		"its source is gone":                {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is missing or was changed"},
 		"the hub has no place for sources":  {func(s *seen) { s.closer.source, s.closer.sources = gone, false }, "keep" + look},
-		"the cluster is elsewhere":          {func(s *seen) { s.closer.endpoint = "there" }, "grant: the cluster is reached in another way"},
+		"the cluster is elsewhere":          {func(s *seen) { s.closer.endpoint = "there" }, "grant: the endpoint of the cluster changed"},
 		"nobody knows where the cluster is": {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", errUnknown }, "keep" + look},
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
 		"the Cluster is being deleted":      {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
@@ -238,8 +238,8 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		}, "keep, again in 1m0s"},
 		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
 			"keep, again in " + nextCheck(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
-		"its token outlives it":           {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives it, or does not say when it expires"},
-		"its token does not say how long": {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives it, or does not say when it expires"},
+		"its token outlives it":           {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives the request, or has no expiration time"},
+		"its token does not say how long": {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives the request, or has no expiration time"},
 		"a cluster whose clock is ahead":  {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
 		"its ttl is over":                 {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
 		"it asks for an issuer":           {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
@@ -261,8 +261,8 @@ func TestDecide_AfterAnUpgrade(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	decides(t, byOIDC, decided{
 		"all is said":                        {func(*seen) {}, "keep" + look},
-		"not which issuer is trusted":        {func(s *seen) { s.ar.Status.Conditions = s.ar.Status.Conditions[:1] }, "grant: it does not say which issuer is trusted for it"},
-		"another issuer is":                  {func(s *seen) { s.ar.Spec.OIDC.Issuer = "https://other" }, "grant: it does not say which issuer is trusted for it"},
+		"not which issuer is trusted":        {func(s *seen) { s.ar.Status.Conditions = s.ar.Status.Conditions[:1] }, "grant: its status does not record the trusted issuer"},
+		"another issuer is":                  {func(s *seen) { s.ar.Spec.OIDC.Issuer = "https://other" }, "grant: its status does not record the trusted issuer"},
 		"no short-lived tokens of an issuer": {func(s *seen) { s.closer.source = gone }, "keep" + look},
 		"not until when tokens are valid": {func(s *seen) {
 			s.ar.Spec.OIDC, s.ar.Spec.Token = nil, &v1alpha1.TokenConfig{}
@@ -285,7 +285,7 @@ func TestDecide_Denied(t *testing.T) {
 		"without labels, for a Cluster": {func(s *seen) { s.denied, s.ar.Labels = true, nil }, "deny, leave"},
 		"it is another provider's":      {func(s *seen) { s.denied, s.ar.Labels, s.noCluster = true, nil, errNotOurs }, "leave"},
 		"another's, by the phase alone": {func(s *seen) { s.ar.Status.Phase, s.ar.Labels, s.noCluster = v1alpha1.REQUEST_DENIED, nil, notFound }, "leave"},
-		"not at all":                    {func(*seen) {}, "grant: it is not granted as it is now"},
+		"not at all":                    {func(*seen) {}, "grant: its current spec has not been granted"},
 	})
 }
 
@@ -295,8 +295,8 @@ func TestDecide_TheEnd(t *testing.T) {
 		"without labels":                    {func(s *seen) { s.ar.Labels = nil }, "end, take back"},
 		"nobody looks closer":               {func(s *seen) { s.closer = nil }, "end, take back"},
 		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "end: InvalidReference"},
-		"the Cluster is another provider's": {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "end: the cluster is another provider's"},
-		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: taking access back: the hub does not answer"},
+		"the Cluster is another provider's": {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "end: the cluster belongs to another provider"},
+		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: revoking access: the hub does not answer"},
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "end, take back"},
 		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "end, take back"},
 		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "end, take back"},
@@ -310,7 +310,7 @@ func TestDecide_TheEnd(t *testing.T) {
 		"nobody knows":            {func(s *seen) { s.closer.withheld = errUnknown }, "end, take back"},
 		"its Secret may be there": {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
 		"something may be left": {func(s *seen) {
-			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; taking access back: no")
+			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; revoking access: no")
 		}, "end, take back"},
 		"it says something else": {func(s *seen) { s.condition("AccessReady", "False", "X", "it is not yours") }, "end, take back"},
 	}, (*seen).delete)
@@ -320,11 +320,11 @@ func TestDecide_Withdrawn(t *testing.T) {
 	decides(t, withdrawn, decided{
 		"nothing is left": {func(*seen) {}, "withdraw: ClusterNotHeld, again in 5m0s"},
 		"something may be left": {func(s *seen) {
-			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; taking access back: no")
+			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; revoking access: no")
 		}, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
 		"it is changed":         {func(s *seen) { s.edit() }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
 		"it is to be looked at": {func(s *seen) { s.annotate("reconcile") }, "withdraw: ClusterNotHeld, forced, again in 5m0s"},
-		"the cluster came back": {func(s *seen) { s.closer.withheld = nil }, "grant: it is not granted as it is now"},
+		"the cluster came back": {func(s *seen) { s.closer.withheld = nil }, "grant: its current spec has not been granted"},
 		"it was never held":     {func(s *seen) { s.ar.Finalizers = nil }, "explain: ClusterNotHeld, again in 5m0s"},
 	})
 }

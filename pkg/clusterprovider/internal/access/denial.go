@@ -31,7 +31,7 @@ func (d *denials) notice(ar *v1alpha1.AccessRequest) {
 	}
 }
 
-// forget drops a request that is gone.
+// forget drops a deleted request.
 func (d *denials) forget(uid types.UID) { d.seen.Delete(uid) }
 
 // has reports whether a request has been denied, whatever its current phase is.

@@ -153,13 +153,13 @@ func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
 	o.staysDenied("set back before it was looked at")
 }
 
-// TestDenial_IsRememberedWhileAccessIsTakenBack: granted access is taken back, however often the operator sets the request to Pending until then.
+// TestDenial_IsRememberedWhileAccessIsTakenBack: granted access is revoked, however often the operator sets the request to Pending until then.
 func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) { ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"} })
 	for range 3 {
 		o.look()
 		condition := meta.FindStatusCondition(o.request().Status.Conditions, clusterprovider.ConditionAccess)
-		if ar := o.request(); !ar.Status.IsDenied() || condition == nil || condition.Message != "taking access back: reaching the Cluster 'teams/blue': out of reach" {
+		if ar := o.request(); !ar.Status.IsDenied() || condition == nil || condition.Message != "revoking access: reaching the Cluster 'teams/blue': out of reach" {
 			t.Errorf("it is %+v", ar.Status)
 		}
 		o.edit(nothing)

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// takeBack deletes from a reachable cluster what a request has in it. The rights are deleted first: once the issuer is not trusted any more, another
+// takeBack deletes from a reachable cluster what a request has in it. The rights are deleted first: once the issuer is no longer trusted, another
 // issuer may assign the names of their subjects, and a cluster whose trust cannot be changed must not retain them.
 func (r *Reconciler) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
 	if _, err := t.Cleanup(ctx, nil); err != nil {
@@ -39,14 +39,14 @@ func (r *Reconciler) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessReques
 	return r.takeBack(ctx, ar, cluster, t)
 }
 
-// end takes access back, and removes the finalizer of the request. If the cluster is gone, or belongs to another Cluster, nothing of the request is
+// end revokes access, and removes the finalizer of the request. If the cluster is gone, or belongs to another Cluster, nothing of the request is
 // in it.
 func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar, before, err := s.ar, s.ar.DeepCopy(), error(nil)
 	if d.takeBack {
 		err = r.takeBackFrom(ctx, ar, s.cluster)
 	} else {
-		ctrl.LoggerFrom(ctx).Info("Nothing to take back from the cluster", "reason", d.why.Error())
+		ctrl.LoggerFrom(ctx).Info("No access to revoke in the cluster", "reason", d.why.Error())
 	}
 	if err == nil {
 		err = r.answers.Delete(ctx, ar)
@@ -65,7 +65,7 @@ func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Re
 	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }
 
-// withdraw takes back the access of a request whose Cluster does not have its cluster any more. The request waits, and is granted again if the
+// withdraw revokes the access of a request whose Cluster no longer has its cluster. The request waits, and is granted again if the
 // Cluster gets the cluster back.
 func (r *Reconciler) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar := s.ar

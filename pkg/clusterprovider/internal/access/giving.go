@@ -46,7 +46,7 @@ func (r *Reconciler) Giving(uid types.UID) (given func(), ok bool) { return r.gi
 // wait: it returns false while access is being granted.
 func (r *Reconciler) Taking(uid types.UID) (ended func(), ok bool) { return r.giving.end(uid) }
 
-// withheld returns an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
+// withheld returns an error with the reason ClusterNotHeld if the Cluster no longer has its cluster.
 func (r *Reconciler) withheld(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() { // the deletion of a Cluster ends its access anyway
@@ -54,7 +54,7 @@ func (r *Reconciler) withheld(ctx context.Context, cluster *v1alpha1.Cluster) er
 	}
 	why, err := withdrawer.Withdrawn(ctx, cluster)
 	if err != nil {
-		return fmt.Errorf("whether the Cluster '%s' still has its cluster: %w", client.ObjectKeyFromObject(cluster), err)
+		return fmt.Errorf("checking whether the Cluster '%s' still has its cluster: %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	if why != "" {
 		return hub.Because(hub.ReasonClusterNotHeld, fmt.Errorf("the Cluster '%s': %s", client.ObjectKeyFromObject(cluster), why))

@@ -28,7 +28,7 @@ type given struct {
 	roles target.SeenRoles
 }
 
-// grant grants the requested access. Each step can be repeated after a crash: what must be taken back later is recorded first, and what is no longer
+// grant grants the requested access. Each step can be repeated after a crash: what must be revoked later is recorded first, and what is no longer
 // requested is deleted before new objects are created.
 func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	ar, name := s.ar, r.Hash(s.ar)
@@ -63,7 +63,7 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	if err := t.Make(ctx, wanted, have); err != nil {
 		return nil, err
 	}
-	granted := &given{message: "access by the OIDC provider "}
+	granted := &given{message: "access with the OIDC provider "}
 	if ar.Spec.OIDC != nil {
 		granted.message += ar.Spec.OIDC.Name
 		err = r.answers.OIDC(ctx, ar, s.cluster, s.closer.config)
@@ -83,7 +83,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 	lifetime := answer.LifetimeFor(ar, created)
 	until, err := t.RecordTokens(ctx, r.Identity, name, created.Add(lifetime))
 	if err != nil {
-		return nil, fmt.Errorf("recording until when tokens are valid: %w", err)
+		return nil, fmt.Errorf("recording the expiration time of the tokens: %w", err)
 	}
 	token, err := t.Token(ctx, name, lifetime)
 	issued(r.Name, created, err)
@@ -103,9 +103,9 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 		return nil, err
 	}
 	granted := &given{renewal: answer.RenewalOf(ar, created, expires)}
-	granted.message = "access by a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339)
+	granted.message = "access with a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339)
 	if granted.renewal.IsZero() {
-		granted.message = "access by a token, which expires with the request, at " + expires.UTC().Format(time.RFC3339)
+		granted.message = "access with a token, which expires with the request at " + expires.UTC().Format(time.RFC3339)
 	}
 	return granted, nil
 }
@@ -149,7 +149,7 @@ func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target
 func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
 	wanted, err := rights.Of(s.ar, r.Hash(s.ar))
 	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
-		return nil //nolint:nilerr // what was granted is not wrong; the Cluster says what else is
+		return nil //nolint:nilerr // what was granted is not wrong; the Cluster reports other problems
 	}
 	t, err := target.Soon(s.closer.config, nil)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 
 var (
 	tokensIssued = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterhub_access_tokens_issued_total",
-		Help: "Tokens that were requested in clusters, for AccessRequests, by the name of this provider."}, []string{"provider", "result"})
+		Help: "Number of tokens that were requested from clusters for AccessRequests, by the name of this provider."}, []string{"provider", "result"})
 	tokenDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "clusterhub_access_token_duration_seconds",
-		Help:    "Time that clusters take to make a token, by the name of this provider.",
+		Help:    "Duration of token requests to clusters, by the name of this provider.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 2, 12)}, []string{"provider"}) // to 20 seconds
 )
 

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access grants access to the clusters of a provider, as AccessRequests ask for it, and takes it back: decide decides what is done about a
+// Package access grants access to the clusters of a provider, as AccessRequests request it, and revokes it: decide decides what is done about a
 // request, and the Reconciler does it.
 package access
 
@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Reconciler reconciles AccessRequests: it grants and takes back access to the clusters of the provider.
+// Reconciler reconciles AccessRequests: it grants and revokes access to the clusters of the provider.
 type Reconciler struct {
 	hub.Identity
 	provider clusterprovider.Provider
@@ -181,7 +181,7 @@ func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.
 // give does in the cluster what is decided. If that fails, it returns the decision after the failure; the error is a conflict.
 func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
-		ctrl.LoggerFrom(ctx).V(4).Info("Access is given", "because", d.because)
+		ctrl.LoggerFrom(ctx).V(4).Info("Granting access", "reason", d.because)
 		granted, err := r.grant(ctx, s)
 		if err == nil || apierrors.IsConflict(err) {
 			return granted, d, err
@@ -215,12 +215,12 @@ func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest,
 	if d.again == 0 {
 		return reconcile.Result{}, d.why
 	}
-	ctrl.LoggerFrom(ctx).Info("No access yet", "reason", d.why.Error())
+	ctrl.LoggerFrom(ctx).Info("Access is not granted yet", "reason", d.why.Error())
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
 // errNotOurs reports a cluster of a provider with our name in another environment.
-var errNotOurs = errors.New("the cluster is another provider's")
+var errNotOurs = errors.New("the cluster belongs to another provider")
 
 // clusterOf returns the Cluster to which access is requested.
 func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
@@ -243,19 +243,19 @@ func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) 
 	case err != nil:
 		return nil, err
 	case profile.Spec.ProviderRef.Name != r.Name:
-		return nil, hub.Because(v1alpha1.ReasonInvalidReference, fmt.Errorf("the Cluster '%s' is not one of the provider %q", ref, r.Name))
+		return nil, hub.Because(v1alpha1.ReasonInvalidReference, fmt.Errorf("the Cluster '%s' does not belong to the provider %q", ref, r.Name))
 	case !r.Responsible(profile):
 		return nil, errNotOurs
 	}
 	return cluster, nil
 }
 
-// hold adds the finalizer, which remains until the access has been taken back.
+// hold adds the finalizer, which remains until the access has been revoked.
 func (r *Reconciler) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return hub.Patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.AccessFinalizer()) })
 }
 
-// answerTimeout is the maximum time for a cluster to respond while access to it is granted or taken back.
+// answerTimeout is the maximum time for a cluster to respond while access to it is granted or revoked.
 const answerTimeout = 30 * time.Second
 
 // connect returns the configuration to reach a cluster.

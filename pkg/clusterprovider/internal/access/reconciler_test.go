@@ -60,7 +60,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	if !slices.Equal(r.trusted(), []string{"https://corp", "https://other"}) {
 		t.Errorf("meanwhile another request has the cluster trust %v", r.trusted())
 	}
-	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {
+	for _, failure := range []error{err, fmt.Errorf("revoking access: %w", err)} {
 		ar.ResourceVersion = ""
 		server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(ar).WithStatusSubresource(ar).Build()
 		r.answers = answer.New(r.Identity, server, server, &events.FakeRecorder{})

@@ -99,7 +99,7 @@ func TestRoles_TheConditionFollowsTheCluster(t *testing.T) {
 	view := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}}
 	r.changes(r.in.Create(t.Context(), view))
 	r.changes(r.in.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "there"}}))
-	const missing = "False RolesMissing: not in the cluster, and so without any right as yet: "
+	const missing = "False RolesMissing: roles not found in the cluster, which grant no rights yet: "
 	for _, step := range []struct {
 		what   string
 		change func() error
@@ -115,7 +115,7 @@ func TestRoles_TheConditionFollowsTheCluster(t *testing.T) {
 		{"all are there", func() error {
 			r.down = nil
 			return r.in.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "typo"}})
-		}, "True RolesFound: the cluster has all roles that are referred to", 1},
+		}, "True RolesFound: the cluster has all referenced roles", 1},
 		{"one goes", func() error { return r.in.Delete(t.Context(), view) }, missing + "ClusterRole view", 1},
 		{"it refers to none", func() error { ar.Spec.Token.RoleRefs = nil; return nil }, "", 0},
 	} {

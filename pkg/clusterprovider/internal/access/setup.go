@@ -69,7 +69,7 @@ var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 func (r *Reconciler) ofCluster(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.AccessRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "AccessRequests of a Cluster", "cluster", client.ObjectKeyFromObject(cluster))
+		ctrl.LoggerFrom(ctx).Error(err, "Listing the AccessRequests of a Cluster failed", "cluster", client.ObjectKeyFromObject(cluster))
 	}
 	for _, ar := range list.Items {
 		if r.Concerns(&ar) {

@@ -18,26 +18,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// Forget drops the state of a Cluster that is gone.
+// Forget drops the state of a deleted Cluster.
 func (r *Reconciler) Forget(cluster *v1alpha1.Cluster) {
 	r.Leftovers.Forget(cluster)
 	r.giving.locks.Delete(cluster.UID)
 }
 
-// TakeAll takes back all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.
+// TakeAll revokes all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.
 func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if err := r.sayTaken(ctx, cluster); err != nil {
 		return err
 	}
 	for _, take := range []func(context.Context, *v1alpha1.Cluster) error{r.CloseKnown, r.closeRest} {
 		if err := take(ctx, cluster); err != nil {
-			return fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
+			return fmt.Errorf("revoking the access to a withdrawn cluster: %w", err)
 		}
 	}
 	return nil
 }
 
-// CloseKnown takes back the remaining access to a cluster whose object was deleted before its AccessRequests: the cluster may live on, and later no
+// CloseKnown revokes the remaining access to a cluster whose object was deleted before its AccessRequests: the cluster may live on, and later no
 // object would lead to it.
 func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list := &v1alpha1.AccessRequestList{}
@@ -87,7 +87,7 @@ func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) er
 	return nil
 }
 
-// closeRest takes back access that the caches do not have, or not as such: the objects in the cluster show what was granted for which Cluster.
+// closeRest revokes access that the caches do not have, or not as such: the objects in the cluster show what was granted for which Cluster.
 func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {

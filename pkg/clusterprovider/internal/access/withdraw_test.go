@@ -90,7 +90,7 @@ func (l *lent) changes(change func(ar *v1alpha1.AccessRequest)) {
 	}
 }
 
-// withdrawnFrom marks a request's access as taken back because the cluster is not its Cluster's, with a failure or "".
+// withdrawnFrom marks a request's access as revoked because the cluster is not its Cluster's, with a failure or "".
 func withdrawnFrom(ar *v1alpha1.AccessRequest, failure string) {
 	ar.Status.Phase, ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
 	hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{
@@ -155,7 +155,7 @@ func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 		gone   bool
 	}{
 		"nothing is left":            {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }, gone: true},
-		"something may be left":      {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "; taking access back: no") }},
+		"something may be left":      {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "; revoking access: no") }},
 		"the cluster came back":      {before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }},
 		"it does not know of it yet": {why: "it is not yours", before: func(*v1alpha1.AccessRequest) {}},
 		"its Secret is by the status there": {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) {
@@ -300,7 +300,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 	}
 	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
 	if ar.Status.Phase != v1alpha1.REQUEST_PENDING || ar.Status.SecretRef == nil || len(ar.Status.Conditions) != 1 ||
-		said.Reason != hub.ReasonClusterNotHeld || !strings.Contains(said.Message, "the Cluster 'teams/blue': it is not yours; taking access back: ") {
+		said.Reason != hub.ReasonClusterNotHeld || !strings.Contains(said.Message, "the Cluster 'teams/blue': it is not yours; revoking access: ") {
 		t.Errorf("%+v", ar.Status)
 	}
 	if err := server.Get(t.Context(), client.ObjectKeyFromObject(answer), answer); client.IgnoreNotFound(err) != nil || err == nil {
@@ -330,7 +330,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 		t.Errorf("when nothing is left: %+v", ar.Status)
 	}
 
-	// While it is unknown, nothing is granted and nothing taken back.
+	// While it is unknown, nothing is granted and nothing revoked.
 	provider.asked = errors.New("the Secret cannot be read")
 	before := slices.Clone(ar.Finalizers)
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "still has its cluster") {

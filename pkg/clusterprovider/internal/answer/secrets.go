@@ -76,8 +76,8 @@ func (r *remembered) get(ask func() bool) bool {
 
 // NotManaged returns the error that a Secret is not the provider's to change.
 func NotManaged(secret *corev1.Secret) error {
-	return hub.Because(hub.ReasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
-		"and is left alone: delete it", client.ObjectKeyFromObject(secret)))
+	return hub.Because(hub.ReasonNotManaged, fmt.Errorf("the Secret '%s' was not created by this provider for the request, "+
+		"and is not changed: delete it", client.ObjectKeyFromObject(secret)))
 
 }
 
@@ -86,7 +86,7 @@ func (r *Answers) Secret(ctx context.Context, name types.NamespacedName) (*corev
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, name, secret)
 	if apierrors.IsForbidden(err) {
-		err = hub.Because(hub.ReasonSecretsForbidden, fmt.Errorf("the provider may not write Secrets in the namespace %q: %s",
+		err = hub.Because(hub.ReasonSecretsForbidden, fmt.Errorf("the provider is not allowed to write Secrets in the namespace %q: %s",
 			name.Namespace, r.bind(ctx, name.Namespace)))
 
 	}

@@ -38,7 +38,7 @@ func Failed(ar *v1alpha1.AccessRequest, why error, valid bool) {
 	ar.Status.ObservedGeneration = ar.Generation
 }
 
-// Withdrawn records on a request that its access was taken back until its Cluster has the cluster again. What the cluster may still have after a
+// Withdrawn records on a request that its access was revoked until its Cluster has the cluster again. What the cluster may still have after a
 // failure stays in the status, which keeps the finalizer on the request.
 func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
 	message := why.Error()
@@ -48,23 +48,23 @@ func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
 		ar.Status.SecretRef = nil
 		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
 	} else {
-		message += "; taking access back: " + failure.Error()
+		message += "; revoking access: " + failure.Error()
 	}
 	without(ar, hub.ReasonClusterNotHeld, message)
 }
 
-// BeingTaken records on a request that its access will be taken back, before it is.
+// BeingTaken records on a request that its access will be revoked, before it is.
 func BeingTaken(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) {
 	ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	without(ar, hub.ReasonClusterNotReady,
-		fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", client.ObjectKeyFromObject(cluster)))
+		fmt.Sprintf("the Cluster '%s': its cluster is being withdrawn, and all access is being revoked", client.ObjectKeyFromObject(cluster)))
 }
 
-// TakenBack records on a denied request that it has no access any more.
+// TakenBack records on a denied request that it no longer has access.
 func TakenBack(ar *v1alpha1.AccessRequest) {
 	ar.Status.SecretRef = nil
 	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
-	without(ar, hub.ReasonDenied, "the access was taken back")
+	without(ar, hub.ReasonDenied, "the access was revoked")
 }
 
 // Denied records on a request that it has been denied.
@@ -72,7 +72,7 @@ func Denied(ar *v1alpha1.AccessRequest) {
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: hub.ReasonDenied,
-		Message: "the request has been denied for good: delete it, and ask again",
+		Message: "the request was denied permanently: delete it and create a new one",
 	})
 }
 
@@ -118,7 +118,7 @@ const maxRolesNamed = 20
 // rememberRoles sets the condition about the roles of a request. What is unknown stays as it was last reported.
 func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 	condition := metav1.Condition{
-		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: hub.ReasonRolesFound, Message: "the cluster has all roles that are referred to",
+		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: hub.ReasonRolesFound, Message: "the cluster has all referenced roles",
 	}
 	switch {
 	case !s.Known:
@@ -132,13 +132,13 @@ func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 			named, more = named[:maxRolesNamed], fmt.Sprintf(" and %d more", len(s.Missing)-maxRolesNamed)
 		}
 		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonRolesMissing
-		condition.Message = "not in the cluster, and so without any right as yet: " + strings.Join(named, ", ") + more
+		condition.Message = "roles not found in the cluster, which grant no rights yet: " + strings.Join(named, ", ") + more
 	}
 	hub.SetCondition(&ar.Status.Status, ar.Generation, condition)
 }
 
-// MayHaveAccess reports whether a request has or had access by its status that is not known to be taken back: the condition does not cover access
-// that can currently be neither renewed nor taken back.
+// MayHaveAccess reports whether a request has or had access by its status that is not known to be revoked: the condition does not cover access
+// that can currently be neither renewed nor revoked.
 func MayHaveAccess(ar *v1alpha1.AccessRequest) bool {
 	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
 }

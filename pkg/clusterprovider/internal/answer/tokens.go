@@ -33,7 +33,7 @@ func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 }
 
 // LifetimeFor returns the lifetime to request for a token. It does not exceed the end of the request, so that the token is useless after that, even
-// if no provider runs that takes the access back.
+// if no provider runs that revokes the access.
 func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 	if end, ends := EndOf(ar); ends {
 		return min(TokenLifetime, max(minTokenLifetime, end.Sub(now).Truncate(time.Second)))

@@ -34,7 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// closeAllTimeout is the maximum time to take back all access to a cluster. No access to it is granted during that time.
+// closeAllTimeout is the maximum time to revoke all access to a cluster. No access to it is granted during that time.
 const closeAllTimeout = 5 * time.Minute
 
 // Reconciler reconciles the Clusters of the provider's profiles.
@@ -86,7 +86,7 @@ var notOnlyStatus = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 func (r *Reconciler) ofProfile(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.ClusterList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByProfile: profile.GetName()}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Clusters of a profile", "profile", profile.GetName())
+		ctrl.LoggerFrom(ctx).Error(err, "Listing the Clusters of a profile failed", "profile", profile.GetName())
 	}
 	for _, cluster := range list.Items {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cluster)})
@@ -149,7 +149,7 @@ func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		}
 		if state.ProviderStatus != nil {
 			if err := cluster.Status.SetProviderStatus(state.ProviderStatus); err != nil {
-				return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("the provider's status: %w", err))
+				return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("encoding the provider's status: %w", err))
 			}
 		}
 	}
@@ -187,13 +187,13 @@ func retryAfter(state clusterprovider.State) time.Duration {
 }
 
 func readiness(state clusterprovider.State, failure error) metav1.Condition {
-	condition := metav1.Condition{Type: clusterprovider.ConditionReady, Status: metav1.ConditionTrue, Message: "the cluster can be used"}
+	condition := metav1.Condition{Type: clusterprovider.ConditionReady, Status: metav1.ConditionTrue, Message: "the cluster is ready"}
 	switch {
 	case failure != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, hub.ReasonProviderError, failure.Error()
 	case !state.Ready:
 		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonProgressing
-		condition.Message = cmp.Or(state.Info, "the provider is at work")
+		condition.Message = cmp.Or(state.Info, "the provider is reconciling the cluster")
 		for _, why := range state.Conditions {
 			if why.Status != metav1.ConditionTrue { // an event reports the reason
 				condition.Reason = cmp.Or(why.Reason, hub.ReasonProgressing)
@@ -233,10 +233,10 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 	if len(foreign) > 0 {
 		hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
 			Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion,
-			Message: "waiting until others remove their finalizers: " + strings.Join(foreign, ", "),
+			Message: "waiting for other controllers to remove their finalizers: " + strings.Join(foreign, ", "),
 		})
 		err := r.report(ctx, before, cluster, metav1.Condition{
-			Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion, Message: "the cluster will be removed",
+			Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion, Message: "the cluster will be deleted",
 		})
 		return hub.Settle(err)
 	}
@@ -248,7 +248,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 	closing, cancel := context.WithTimeout(ctx, closeAllTimeout)
 	defer cancel()
 	if err := r.access.CloseKnown(closing, cluster); err != nil {
-		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Revoking the access to the cluster failed", "reason", err.Error())
 	}
 	r.access.Leftovers.SearchLast(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
@@ -260,10 +260,10 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		return hub.Settle(err)
 	}
 	hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "no finalizers of others are on the Cluster",
+		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "the Cluster has no finalizers of other controllers",
 	})
 	ready := metav1.Condition{
-		Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonRemoving, Message: "the cluster is being removed",
+		Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonRemoving, Message: "the cluster is being deleted",
 	}
 	if failure != nil {
 		ready.Reason, ready.Message = hub.ReasonProviderError, failure.Error()

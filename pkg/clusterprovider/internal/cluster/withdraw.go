@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// withdraw releases the cluster of a Cluster that may not have it any more, once no access to it is left. The status of the Cluster reports it
+// withdraw releases the cluster of a Cluster that may no longer have it, once no access to it is left. The status of the Cluster reports it
 // already, so no access is granted from now on; access that is being granted is waited for. The Secrets and status of the AccessRequests are cleaned
 // up at the same time: they are irrelevant to the next Cluster that gets the cluster.
 func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, state clusterprovider.State) (reconcile.Result, error) {
@@ -38,7 +38,7 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, st
 	if err := state.Release(ctx); err != nil {
 		return hub.Settle(err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Took the cluster from its Cluster, and all access to it", "reason", state.Info)
+	ctrl.LoggerFrom(ctx).Info("Withdrew the cluster from its Cluster and revoked all access to it", "reason", state.Info)
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
 
@@ -54,7 +54,7 @@ func (r *Reconciler) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Clus
 	result := reconcile.Result{RequeueAfter: withdrawnInterval}
 	why, err := withdrawer.Withdrawn(ctx, cluster)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Cannot tell whether an ignored Cluster still has its cluster", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Checking whether an ignored Cluster still has its cluster failed", "reason", err.Error())
 	}
 	if err != nil || why == "" {
 		return result, nil

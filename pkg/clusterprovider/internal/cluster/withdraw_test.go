@@ -123,7 +123,7 @@ func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 			of = "gone"
 		}
 	}
-	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "taking back the access") || of != "gone" {
+	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "revoking the access") || of != "gone" {
 		t.Errorf("what the one before had is not taken back: %v", err)
 	}
 	// The requests for which access was granted may be for a Cluster with the same name.
@@ -149,7 +149,7 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 		t.Errorf("one that has its cluster: %+v, %v", result, err)
 	}
 	provider.why = "it is not yours"
-	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "taking back the access") {
+	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "revoking the access") {
 		t.Errorf("nothing is taken back: %v", err)
 	}
 	if err := server.Get(t.Context(), name.NamespacedName, object); err != nil || len(object.Finalizers)+len(object.Status.Conditions) > 0 {

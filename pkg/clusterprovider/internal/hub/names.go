@@ -20,7 +20,7 @@ import (
 )
 
 // Identity identifies a provider on the hub. All names and labels that it assigns are derived from it, so that several providers, including those of
-// one binary, never take each other's objects for their own.
+// one binary, never treat each other's objects as their own.
 type Identity struct {
 	Name, Environment string
 }
@@ -36,7 +36,7 @@ func (i Identity) Group() string { return i.Environment + "." + i.Name + "." + v
 // ClusterFinalizer blocks the deletion of a Cluster until its cluster is deleted.
 func (i Identity) ClusterFinalizer() string { return i.Group() + "/cluster" }
 
-// AccessFinalizer blocks the deletion of an AccessRequest until its access has been taken back.
+// AccessFinalizer blocks the deletion of an AccessRequest until its access has been revoked.
 func (i Identity) AccessFinalizer() string { return i.Group() + "/accessrequest" }
 
 // OwnLabels are set on all objects of the provider on the hub.
@@ -94,7 +94,7 @@ func (i Identity) Responsible(profile *v1alpha1.ClusterProfile) bool {
 	return profile.Spec.ProviderRef.Name == i.Name && (!labelled || environment == i.Environment)
 }
 
-// Begun reports whether the provider has something to take back. Labels do not tell: users who may write the request may remove them.
+// Begun reports whether the provider has something to revoke. Labels are not sufficient: users who may write the request may remove them.
 func (i Identity) Begun(ar client.Object) bool {
 	return controllerutil.ContainsFinalizer(ar, i.AccessFinalizer())
 }

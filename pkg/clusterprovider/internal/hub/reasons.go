@@ -20,7 +20,7 @@ const (
 	ReasonOIDCConflict       = "OIDCConflict"              // another request has different settings for the same issuer
 	ReasonOIDCIssuerRefused  = "OIDCIssuerRefused"         // the cluster may not trust this issuer
 	ReasonOIDCPrefixRefused  = "OIDCPrefixRefused"         // the prefix of users or groups could be confused with others of the cluster
-	ReasonNotAskedFor        = "NotAskedFor"               // no request asks for it
+	ReasonNotAskedFor        = "NotAskedFor"               // no request specifies it
 	ReasonRolesFound         = "RolesFound"                // the cluster has all requested roles
 	ReasonRolesMissing       = "RolesMissing"              // the cluster does not have all roles; the message names them
 	ReasonGranted            = "Granted"                   // the request has its access

@@ -43,12 +43,12 @@ func SetCondition(status *v1alpha1.Status, generation int64, condition metav1.Co
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
-// Operation returns the operation that the annotation of an object asks for.
+// Operation returns the operation that the annotation of an object requests.
 func Operation(object client.Object) string {
 	return object.GetAnnotations()[v1alpha1.OperationAnnotation]
 }
 
-// EndOperation removes the annotation that asks for a reconciliation.
+// EndOperation removes the annotation that requests a reconciliation.
 func EndOperation(ctx context.Context, c client.Client, object client.Object) error {
 	return Patch(ctx, c, object, func() {
 		annotations := object.GetAnnotations()

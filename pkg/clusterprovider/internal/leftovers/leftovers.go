@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftovers deletes from clusters what is left of AccessRequests that are gone.
+// Package leftovers deletes the leftovers of deleted AccessRequests from clusters.
 package leftovers
 
 import (
@@ -39,7 +39,7 @@ const (
 	leftoversPage = 500
 )
 
-// Leftovers deletes from clusters what was created for AccessRequests that are gone and whose access was not taken back: their finalizer was removed
+// Leftovers deletes from clusters what was created for deleted AccessRequests whose access was not revoked: their finalizer was removed
 // by force, or the hub was restored from a backup that is older than the access. It finds the objects by their labels and annotations, which prove
 // nothing: users of the cluster may have written them. So each object must have what only the provider sets, and the hub must confirm that the
 // request is gone.
@@ -49,11 +49,11 @@ type Leftovers struct {
 	client   client.Client
 	// live reads what must not be stale.
 	live client.Reader
-	// Trust ends the trust in OIDC providers that no AccessRequest asks for. It may be nil.
+	// Trust ends the trust in OIDC providers that no AccessRequest specifies. It may be nil.
 	Trust func(context.Context, *v1alpha1.Cluster) error
 	// due is the time of the next search of a cluster, by the UID of its Cluster.
 	due sync.Map
-	// released has the UIDs of requests whose finalizer was removed after their access had been taken back.
+	// released has the UIDs of requests whose finalizer was removed after their access had been revoked.
 	released sync.Map
 }
 
@@ -62,10 +62,10 @@ func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, l
 	return &Leftovers{Identity: own, provider: provider, client: c, live: live}
 }
 
-// LetGo records that a request's finalizer is removed because its access has been taken back.
+// LetGo records that a request's finalizer is removed because its access has been revoked.
 func (r *Leftovers) LetGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
 
-// Vanished schedules an immediate search of the cluster of a request that is gone without LetGo.
+// Vanished schedules an immediate search of the cluster of a request that was deleted without LetGo.
 func (r *Leftovers) Vanished(ctx context.Context, object client.Object) []reconcile.Request {
 	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
 	_, released := r.released.LoadAndDelete(ar.UID)
@@ -115,7 +115,7 @@ func (r *Leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done
 	ctx, cancel := context.WithTimeout(ctx, leftoversTimeout)
 	defer cancel()
 	if err := r.removeFrom(ctx, cluster); err != nil {
-		ctrl.LoggerFrom(ctx).Info("What AccessRequests that are gone have left in the cluster stays for now", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Deleting the leftovers of deleted AccessRequests failed and will be retried", "reason", err.Error())
 		return false
 	}
 	return true
@@ -143,7 +143,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
 		if err != nil {
-			return cmp.Or(failure, fmt.Errorf("listing each %s: %w", kind.Kind, err))
+			return cmp.Or(failure, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err))
 		}
 		for i := range objects {
 			object := &objects[i]
@@ -170,8 +170,8 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 		}
 	}
 	if len(strange) > 0 {
-		ctrl.LoggerFrom(ctx).Info("Not deleted: it refers to an AccessRequest that is gone, but its name does not distinguish it from the objects of "+
-			"others. Delete it if it is not needed", "count", len(strange), "first", strange[0])
+		ctrl.LoggerFrom(ctx).Info("Skipping objects that refer to a deleted AccessRequest: their names do not distinguish them from the objects "+
+			"of other owners. Delete them if they are not needed", "count", len(strange), "first", strange[0])
 	}
 	return failure
 }
@@ -181,7 +181,7 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
 		if err != nil {
-			return fmt.Errorf("listing each %s: %w", kind.Kind, err)
+			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
 		}
 		for i := range objects {
 			object := &objects[i]
@@ -303,7 +303,7 @@ func (r *Leftovers) delete(
 	if err != nil {
 		return fmt.Errorf("deleting the %s: %w", remote.IDOf(object), err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Removed what was left in the cluster of an AccessRequest that does not exist any more",
+	ctrl.LoggerFrom(ctx).Info("Deleted a leftover of a deleted AccessRequest in the cluster",
 		"object", remote.IDOf(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
 	return nil
 }

@@ -159,7 +159,7 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// TestLeftovers_TheNextRequestOfTheName: a token of a request that is gone must not get the rights of the next request with its name.
+// TestLeftovers_TheNextRequestOfTheName: a token of a deleted request must not get the rights of the next request with its name.
 func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")

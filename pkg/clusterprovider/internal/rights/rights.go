@@ -38,7 +38,7 @@ type Rights struct {
 	Objects    []client.Object
 }
 
-// Of returns the rights that a request asks for. The hash is the part of their names that identifies the request.
+// Of returns the rights that a request specifies. The hash is the part of their names that identifies the request.
 func Of(ar *v1alpha1.AccessRequest, hash string) (*Rights, error) {
 	if ar.Spec.OIDC != nil {
 		return oidcRights(ar.Spec.OIDC, hash)
@@ -83,7 +83,7 @@ func (r *Rights) distinct(field string) error {
 	for _, object := range r.Objects {
 		id := remote.IDOf(object)
 		if seen.Has(id) {
-			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
+			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries specify the %s: rename one of them",
 				field, id))
 
 		}

@@ -64,7 +64,7 @@ func TestTokenRights_TwoRolesOfOneName(t *testing.T) {
 		t.Errorf("a Role and a ClusterRole: %v", err)
 	}
 	err := of(v1alpha1.PermissionsRequest{Name: "a"}, v1alpha1.PermissionsRequest{Name: "a"})
-	if hub.ReasonOf(err, "") != v1alpha1.ReasonConfigurationProblem || !strings.Contains(err.Error(), "two entries make the ClusterRole a") {
+	if hub.ReasonOf(err, "") != v1alpha1.ReasonConfigurationProblem || !strings.Contains(err.Error(), "two entries specify the ClusterRole a") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -121,7 +121,7 @@ func (c *Roles) Check(
 	for _, role := range wanted.ReferredTo() {
 		there, err := c.names(ctx, t, roleList{cluster.UID, role.Kind}, maxAge)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Info("Cannot tell whether a role is there", "role", role.Name, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Checking whether a role exists failed", "role", role.Name, "reason", err.Error())
 			return SeenRoles{}
 		}
 		seen.Referred = true

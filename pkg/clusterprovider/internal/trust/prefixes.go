@@ -32,7 +32,7 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
 	if !givesRoles(ar.Spec.OIDC) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
-			"%s: gives no role to any subject, so the issuer is not trusted: name subjects and roleRefs", at.Child("roleBindings")))
+			"%s: no subject gets a role, so the issuer is not trusted: specify subjects and roleRefs", at.Child("roleBindings")))
 
 	}
 	if !r.AnyPrefix {
@@ -47,9 +47,9 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 		return fmt.Errorf("reading the bindings of the cluster: %w", err)
 	}
 	if ours {
-		return hub.Because(hub.ReasonOIDCConflict, fmt.Errorf("%s: the cluster has rights still for names with its usernamePrefix or "+
-			"groupsPrefix that another issuer gave, for another AccessRequest: take another name or other prefixes, or wait until "+
-			"that request is deleted, or granted for something else", at))
+		return hub.Because(hub.ReasonOIDCConflict, fmt.Errorf("%s: the cluster still grants rights to names with its usernamePrefix or "+
+			"groupsPrefix that another issuer assigned, for another AccessRequest: use another name or other prefixes, or wait "+
+			"until that request is deleted or its new spec is granted", at))
 
 	}
 	if used == "" {
@@ -59,10 +59,10 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 		}
 	}
 	if used != "" {
-		ctrl.LoggerFrom(ctx).Info("An OIDC provider is not trusted: others give rights to names with its prefix", "binding", used)
-		return hub.Because(hub.ReasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of others in the cluster give rights to names "+
-			"with its usernamePrefix or groupsPrefix already: take another name or other prefixes, or ask an admin of the cluster to "+
-			"remove these bindings", at))
+		ctrl.LoggerFrom(ctx).Info("Not trusting an OIDC provider: bindings of other owners grant rights to names with its prefix", "binding", used)
+		return hub.Because(hub.ReasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of other owners in the cluster already grant rights to names "+
+			"with its usernamePrefix or groupsPrefix: use another name or other prefixes, or have an admin of the cluster delete "+
+			"these bindings", at))
 
 	}
 	r.fit.Store(ar.UID, names(&provider))
@@ -113,12 +113,12 @@ func givesRoles(config *v1alpha1.OIDCConfig) bool {
 func prefixProblem(prefix string) string {
 	switch {
 	case prefix == "":
-		return "lets the issuer give out any name that the cluster knows: leave the field out, or end it with a colon"
+		return "allows the issuer to assign any name in the cluster: omit the field, or end it with a colon"
 	case !strings.ContainsAny(prefix[len(prefix)-1:], Separators):
 		return "does not end with one of " + strings.Join(strings.Split(Separators, ""), " ") +
-			", so names with it can be those of others: add a colon"
+			", so names with it may conflict with those of other users: add a colon"
 	case strings.HasPrefix(prefix, "system:"):
-		return "begins with system:, which is the cluster's: take another one"
+		return "begins with system:, which is reserved for the cluster: use another prefix"
 	}
 	return ""
 }

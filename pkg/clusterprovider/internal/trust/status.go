@@ -46,7 +46,7 @@ func remember(ar *v1alpha1.AccessRequest) {
 	})
 }
 
-// forget removes the record of what a request was trusted for and does not ask for any more: others may have got it since. Unless access was granted
+// forget removes the record of what a request was trusted for and no longer requests: others may have got it since. Unless access was granted
 // for its current spec, the cluster may still trust it, and the status records that until it does not.
 func forget(ar *v1alpha1.AccessRequest, given bool) {
 	if trustRank(ar) == 0 {
@@ -58,6 +58,6 @@ func forget(ar *v1alpha1.AccessRequest, given bool) {
 	}
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionFalse, Reason: hub.ReasonNotAskedFor,
-		Message: "the request does not ask any more for the OIDC provider that the cluster may trust because of it",
+		Message: "the cluster may still trust an OIDC provider that the request no longer specifies",
 	})
 }

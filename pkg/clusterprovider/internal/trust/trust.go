@@ -50,7 +50,7 @@ func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster
 	return r.notify(ctx, cluster, ar)
 }
 
-// End ends the trust in what a request does not ask for any more, if its status records any. The Secret does not count: the requester can write and
+// End ends the trust in what a request no longer requests, if its status records any. The Secret does not count: the requester can write and
 // delete it.
 func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
@@ -62,8 +62,8 @@ func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *
 // Forget drops that a request's OIDC provider was accepted.
 func (r *Issuers) Forget(uid types.UID) { r.fit.Delete(uid) }
 
-// Again makes a cluster trust the OIDC providers of the existing AccessRequests, and no others. Only here trust ends in the provider of a request
-// that is gone without its access having been taken back, or whose trust is not in its status, because the process ended before it wrote that.
+// Again makes a cluster trust the OIDC providers of the existing AccessRequests, and no others. Only this ends the trust in the provider of
+// a request that was deleted before its access was revoked, or whose trust is not in its status because the process ended before it wrote that.
 func (r *Issuers) Again(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return r.notify(ctx, cluster, &v1alpha1.AccessRequest{})
 }
@@ -127,7 +127,7 @@ func refusal(refused clusterprovider.RefusedIssuers, ar *v1alpha1.AccessRequest)
 }
 
 // trusted returns the OIDC providers of requests, and why now's is not among them. Two providers must not be able to assign one name to different
-// people. A provider that is trusted already stays trusted, whatever others ask for; of the rest, the first one counts.
+// people. A provider that is trusted already stays trusted, whatever others request; of the rest, the first one counts.
 func trusted(
 	others []v1alpha1.AccessRequest, now *v1alpha1.AccessRequest,
 ) (providers []v1alpha1.OIDCProviderConfig, conflict error) {
@@ -161,13 +161,13 @@ func trusted(
 func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
 	switch {
 	case earlier.Issuer == later.Issuer && names(earlier) != names(later):
-		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster trusts spec.oidc.issuer already, "+
-			"with other claims or prefixes, for another AccessRequest: take the same ones"))
+		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster already trusts spec.oidc.issuer "+
+			"with other claims or prefixes, for another AccessRequest: use the same ones"))
 
 	case earlier.Issuer != later.Issuer && (overlap(*earlier.UsernamePrefix, *later.UsernamePrefix) ||
 		overlap(*earlier.GroupsPrefix, *later.GroupsPrefix)):
-		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster trusts another issuer already, for another AccessRequest, "+
-			"and users of spec.oidc.issuer could have the names of its users or groups: take another spec.oidc.name, or "+
+		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster already trusts another issuer for another AccessRequest, "+
+			"and users of spec.oidc.issuer could have the names of its users or groups: use another spec.oidc.name, or "+
 			"another usernamePrefix and groupsPrefix"))
 
 	}
