@@ -20,8 +20,8 @@ func accessExample(root, name string) string {
 
 func accessLoaded(hub *localhub.Instance) string { return filepath.Join(hub.Dir(), "access-loaded") }
 
-// startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it keeps what a user
-// has changed.
+// startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it preserves the
+// changes of users.
 func startProvider(ctx context.Context, hub *localhub.Instance, root string) error {
 	say("Starting cluster provider %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
@@ -46,7 +46,7 @@ func awaitAccess(ctx context.Context, hub *localhub.Instance) error {
 		}
 		say("Waiting for teams/blue")
 		if kubectl(ctx, hub, "wait", "-n", "teams", "cluster/blue", "--for=condition=Ready", "--timeout=60s") != nil {
-			say("It is not ready, `kubectl describe cluster blue -n teams` says why")
+			say("It is not ready yet: see `kubectl describe cluster blue -n teams`")
 		}
 		return nil
 	}

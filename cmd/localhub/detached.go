@@ -28,7 +28,7 @@ func hasDetached(config localhub.Config) bool {
 }
 
 // startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that users type. Later it
-// keeps what a user has changed.
+// preserves the changes of users.
 func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.Config) error {
 	say("Starting cluster %s, which runs no pods, and a node of the hub for its agent", detachedName)
 	detached, err := localhub.Start(ctx, config.Cluster(detachedName))

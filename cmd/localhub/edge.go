@@ -51,8 +51,8 @@ func edgeExample(root string, name ...string) string {
 	return filepath.Join(append([]string{root, "artifacts", "examples", "edge"}, name...)...)
 }
 
-// startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it keeps what a
-// user has changed.
+// startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it preserves
+// the changes of users.
 func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Config, root string) error {
 	say("Starting cluster %s with edge nodes", edgeName)
 	its := config.Cluster(edgeName)

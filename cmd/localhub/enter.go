@@ -13,14 +13,14 @@ import (
 func newEnterCommand() *cobra.Command {
 	var in image.Image
 	cmd := &cobra.Command{
-		Use: image.Command + " -- ARGS", Short: "Execute the program of an image, in mounts of its own", Hidden: true,
+		Use: image.Command + " -- ARGS", Short: "Execute the program of an image, in its own mount namespace", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error { return in.Enter(args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.Root, "image", "", "Directory of the files of the image.")
 	flags.StringVar(&in.At, "at", "", "Empty directory for the root directory.")
 	flags.StringVar(&in.Dir, "share", "", "Directory that the program sees unchanged.")
-	flags.BoolVar(&in.Temporary, "temporary", false, "Whether to provide a writable directory /tmp.")
-	flags.BoolVar(&in.Tied, "tied", false, "Whether the program stops when the process that started it does.")
+	flags.BoolVar(&in.Temporary, "temporary", false, "Provide a writable directory /tmp.")
+	flags.BoolVar(&in.Tied, "tied", false, "Stop the program when the process that started it exits.")
 	return cmd
 }

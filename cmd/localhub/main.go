@@ -56,11 +56,11 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(
 		start,
-		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
+		&cobra.Command{Use: "down", Short: "Stop the hub and retain its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(config) }},
-		&cobra.Command{Use: "clean", Short: "Stop the hub and remove its data", Args: cobra.NoArgs,
+		&cobra.Command{Use: "clean", Short: "Stop the hub and delete its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return clean(config) }},
-		&cobra.Command{Use: "status", Short: "Show which processes run, and which should; the exit code is 1 if one is missing", Args: cobra.NoArgs,
+		&cobra.Command{Use: "status", Short: "Show the status of all processes; the exit code is 1 if one does not run", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
 		supervise,
 		newNodeCommand(&config),
@@ -69,7 +69,7 @@ func command() *cobra.Command {
 	return root
 }
 
-// topologyFlags adds flags for the number of processes. 0, the default, keeps the number that the hub has.
+// topologyFlags adds flags for the number of processes. 0, the default, preserves the number of the hub.
 func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 	flags.IntVar(&config.FrontReplicas, "fronts", 0,
 		fmt.Sprintf("Number of kube-apiservers that users and agents can connect to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
@@ -77,9 +77,9 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 		fmt.Sprintf("Number of hub-apiservers, 1 to %d. Several need an external etcd, which a hub has if it is first started with several.",
 			localhub.MaxReplicas))
 	flags.IntVar(&config.EtcdMembers, "etcd-members", 0,
-		"Number of members of each etcd, 1 or 3. To change it later, first remove the hub with the command clean.")
+		"Number of members of each etcd, 1 or 3. To change it later, first delete the hub with the command clean.")
 	flags.IntVar(&config.Clusters, "clusters", 0,
-		fmt.Sprintf("Number of plain clusters beside the hub, up to %d, which have no nodes, do not know the hub, and stop with it. The number can be increased later, but not reduced.",
+		fmt.Sprintf("Number of plain clusters beside the hub, up to %d, which have no nodes, are not registered with the hub, and stop with it. The number can be increased later, but not reduced.",
 			localhub.MaxClusters))
 }
 
@@ -90,9 +90,9 @@ type more struct{ detached, edge bool }
 
 func (m *more) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.detached, "detached", false, "Add to the example a cluster that runs no pods, "+detachedName+
-		", whose agent hub-operator runs on the hub. A hub that has it keeps it.")
+		", whose agent hub-operator runs on the hub. Without the flag, an existing one is retained.")
 	flags.BoolVar(&m.edge, "edge", false, "Add to the example a cluster with edge nodes, "+edgeName+
-		": one for the whole cluster, and two for teams that have a namespace each. A hub that has it keeps it.")
+		": one for the whole cluster, and two for teams that have a namespace each. Without the flag, an existing one is retained.")
 }
 
 // start starts the optional parts, and those that the hub has already. It returns the commands that show them.
@@ -144,7 +144,7 @@ func up(ctx context.Context, config localhub.Config, root string, examples more)
 		return err
 	}
 	fmt.Printf("\nThe hub is up after %s: %s.\n\n"+
-		"`make status` lists its processes, kubeconfigs and logs, `make down` stops it and keeps its data, `make clean` removes it.\n"+
+		"`make status` lists its processes, kubeconfigs and logs, `make down` stops it and retains its data, `make clean` deletes it.\n"+
 		"`kubectl hub ui --port %d` opens its page, http://127.0.0.1:%[3]d. Next:\n\n"+
 		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
 		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
@@ -164,7 +164,7 @@ func reached(hub *localhub.Instance) (string, error) {
 		rows = append(rows, [2]string{"fronts", strings.Join(fronts, ", ") + ", all with this kubeconfig"})
 	}
 	for _, c := range clusters {
-		name, what := filepath.Base(c.Dir()), "does not know the hub"
+		name, what := filepath.Base(c.Dir()), "is not registered with the hub"
 		switch name {
 		case managedName:
 			what = "has joined the hub"
@@ -182,7 +182,7 @@ func reached(hub *localhub.Instance) (string, error) {
 	return b.String(), nil
 }
 
-// loadFleet applies the example once, and later keeps what a user has changed. Placements are applied last. Their decisions stay, and a new cluster
+// loadFleet applies the example once, and later preserves the changes of users. Placements are applied last. Their decisions stay, and a new cluster
 // has a taint until the hub has observed its status: otherwise the decisions would differ each time.
 func loadFleet(ctx context.Context, hub *localhub.Instance, root string) error {
 	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
@@ -240,12 +240,12 @@ func down(config localhub.Config) error {
 		return err
 	}
 	if len(pids) == 0 {
-		fmt.Println("The hub does not run.")
+		fmt.Println("The hub is not running.")
 		return nil
 	}
 	say("Stopping the hub")
 	hub.Stop()
-	fmt.Printf("The hub is down. Its data is kept in %s: `make up` starts it again, `make clean` removes it.\n", config.Dir)
+	fmt.Printf("The hub is stopped. Its data is retained in %s: `make up` restarts it, `make clean` deletes it.\n", config.Dir)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func TestReached(t *testing.T) {
 	want := strings.ReplaceAll(`  kubeconfig  DIR/admin.kubeconfig
   logs        DIR/logs
   berlin-1    DIR/berlin-1/admin.kubeconfig, of a cluster that has joined the hub
-  cluster-1   DIR/cluster-1/admin.kubeconfig, of a cluster that does not know the hub
+  cluster-1   DIR/cluster-1/admin.kubeconfig, of a cluster that is not registered with the hub
   london-1    DIR/london-1/admin.kubeconfig, of a cluster that has edge nodes of the hub
   madrid-1    DIR/madrid-1/admin.kubeconfig, of a cluster that has joined the hub, and runs no agent
 `, "DIR", config.Dir)

@@ -23,8 +23,8 @@ import (
 // managedName is a plain cluster that has joined the hub by certificate. The other ManagedClusters of the example have no cluster.
 const managedName = "berlin-1"
 
-// startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it keeps what a user
-// has changed.
+// startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it preserves the
+// changes of users.
 func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.Config) error {
 	say("Starting managed cluster %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))

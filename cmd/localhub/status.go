@@ -63,7 +63,7 @@ func status(config localhub.Config) error {
 		return err
 	}
 	if len(all) == 0 {
-		fmt.Println("The hub does not run: start it with `make up`.")
+		fmt.Println("The hub is not running: start it with `make up`.")
 		return nil
 	}
 	missing := list(os.Stdout, all)
@@ -71,7 +71,7 @@ func status(config localhub.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s`make down` stops all processes and keeps the data, `make clean` removes it.\n", access)
+	fmt.Printf("\n%s`make down` stops all processes and retains the data, `make clean` deletes it.\n", access)
 	if missing > 0 {
 		return fmt.Errorf("%d of %d processes do not run: `make up` starts them", missing, len(all))
 	}
@@ -85,7 +85,7 @@ func list(out io.Writer, all []localhub.Status) (missing int) {
 		if s.PID == 0 {
 			missing++
 		} else {
-			runs := fmt.Sprintf("runs, process %d", s.PID)
+			runs := fmt.Sprintf("running, process %d", s.PID)
 			if says != "" {
 				runs += "; "
 			}

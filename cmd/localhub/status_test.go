@@ -26,10 +26,10 @@ placement.cluster.open-cluster-management.io/cache
 // TestList verifies that missing processes are listed and counted.
 func TestList(t *testing.T) {
 	var out strings.Builder
-	missing := list(&out, []localhub.Status{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "has ended once"}, {Name: "supervisor", PID: 8, Says: "started again once"}})
-	want := `etcd                               runs, process 7
-kube-apiserver                     has ended once
-supervisor                         runs, process 8; started again once
+	missing := list(&out, []localhub.Status{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "exited once"}, {Name: "supervisor", PID: 8, Says: "restarted once"}})
+	want := `etcd                               running, process 7
+kube-apiserver                     exited once
+supervisor                         running, process 8; restarted once
 `
 	if missing != 1 || out.String() != want {
 		t.Errorf("%d are missing, want 1; it is said\n%swant\n%s", missing, out.String(), want)

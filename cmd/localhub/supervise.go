@@ -58,7 +58,7 @@ func superviseArgs(flags *pflag.FlagSet) (args []string, err error) {
 
 func newSuperviseCommand(config *localhub.Config, up func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
-		Use: superviseCommand, Short: "Do what `up` does, and restart processes that end", Args: cobra.NoArgs, Hidden: true,
+		Use: superviseCommand, Short: "Start the hub like `up`, and restart processes that exit", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
 			// Ctrl-C at `up` ends the start alone: what ran before is still supervised.
 			ending, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -29,13 +29,13 @@ func main() {
 	p := &provider{}
 	// The command has the subcommands init and run, with all flags of the contract.
 	command := run.NewCommand(clusterprovider.Kind{
-		Name: "cluster-provider", Short: "One cluster, by a kubeconfig in a file",
+		Name: "cluster-provider", Short: "Provide one existing cluster, by the kubeconfig of its admin",
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&p.file, "cluster-kubeconfig", "", "Kubeconfig of the cluster's admin.")
 		},
 		New: func(context.Context, clusterprovider.Options) (clusterprovider.Provider, error) {
 			if p.file == "" {
-				return nil, errors.New("--cluster-kubeconfig must name a kubeconfig")
+				return nil, errors.New("--cluster-kubeconfig is required")
 			}
 			return p, nil
 		},
@@ -65,7 +65,7 @@ func (p *provider) Ensure(ctx context.Context, c *v1alpha1.Cluster, _ clusterpro
 	}
 	version, err := client.ServerVersion()
 	if err != nil {
-		return clusterprovider.State{Info: fmt.Sprintf("%s does not answer: %v", config.Host, err)}, nil
+		return clusterprovider.State{Info: fmt.Sprintf("%s does not respond: %v", config.Host, err)}, nil
 	}
 	state := clusterprovider.State{Ready: true, Version: version.GitVersion, Info: config.Host}
 	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, config.Host)

@@ -52,7 +52,7 @@ func main() {
 
 func run(ctx context.Context, kubeconfig, namespace, placement string) error {
 	if placement == "" {
-		return fmt.Errorf("--placement has to name a placement of the namespace %s", namespace)
+		return fmt.Errorf("--placement is required: specify a placement in the namespace %s", namespace)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -139,7 +139,7 @@ func parameters(object *unstructured.Unstructured) (clusters []map[string]string
 		for key, value := range decision {
 			cluster[key], ok = value.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s: expected a text in %s, got a %T: placements that such tools follow must not have sortBy: Score",
+				return nil, fmt.Errorf("%s: expected a string in %s, got a %T: placements for such tools must not set sortBy: Score",
 					object.GetName(), key, value)
 			}
 		}

@@ -39,7 +39,7 @@ func (o *told) all() string {
 	return strings.Join(o.lines, ", ")
 }
 
-// TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo writes decisions as a scheduler does, with a Go client that leaves out what is empty, and
+// TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo writes decisions as a scheduler does, with a Go client that omits what is empty, and
 // follows them by a hub's API: what such tools take for a list or a text always is one.
 func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
 	h := harness.Hub(t)
@@ -114,7 +114,7 @@ func TestFollow_SaysWhatItCannotRead(t *testing.T) {
 	d.Status.Decisions = []v1beta1.ClusterDecision{{ClusterName: "c1", Score: 7}}
 	harness.Must(api.UpdateStatus(t.Context(), d, metav1.UpdateOptions{}))(t)
 	err := follow(t.Context(), harness.Must(dynamic.NewForConfig(config))(t), "default", "scored", (&told{}).tell)
-	if err == nil || !strings.Contains(err.Error(), "expected a text in score") {
+	if err == nil || !strings.Contains(err.Error(), "expected a string in score") {
 		t.Errorf("a score ends it with %v", err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", os.Getenv("KUBECONFIG"), "the hub's kubeconfig")
-	set := flag.String("set", "", "watch one cluster set; all that you may see when empty")
+	set := flag.String("set", "", "cluster set to watch; if empty, all visible cluster sets")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

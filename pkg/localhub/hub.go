@@ -59,7 +59,7 @@ func (h *Instance) apply(ctx context.Context, manifests io.Reader) error {
 	cmd := h.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=localhub", "-f", "-")
 	cmd.Stdin = manifests
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the manifests of a hub cannot be applied: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("applying the manifests of the hub: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (h *Instance) AwaitServed(ctx context.Context) error {
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
+		return fmt.Errorf("kube-apiserver does not serve the APIs of hub-apiserver: %s", last)
 	}
 	// kubectl's cache is from before our groups; kubectl explain does not refresh it for a short name.
 	return os.RemoveAll(h.path("kubectl-cache"))
@@ -317,7 +317,7 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 	case failed[groupVersion] != nil:
 		return false, failed[groupVersion].Error()
 	case resources[groupVersion] == nil:
-		return false, groupVersion.String() + " is not in the front's discovery yet"
+		return false, groupVersion.String() + " is not in the discovery of kube-apiserver yet"
 	}
 	return true, ""
 }

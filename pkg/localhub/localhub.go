@@ -35,7 +35,7 @@ type Config struct {
 	// process.
 	Detach bool
 
-	// Plain leaves out everything that is ours: the result is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
+	// Plain omits everything that is ours: the result is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
 	Plain bool
 	// FrontReplicas is the number of kube-apiservers, Replicas that of hub-apiservers, EtcdMembers that of the members of each etcd, 1 or 3. 0 means
 	// the number in the directory, or 1 for a new one. The number of API servers can change with a start; that of etcd members cannot.
@@ -48,9 +48,9 @@ type Config struct {
 	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process. With several hub-apiservers, or an etcd of three members, that is
 	// always so.
 	ExternalEtcd bool
-	// WithoutKubeControllerManager and WithoutHubControllerManager leave a process out.
+	// WithoutKubeControllerManager and WithoutHubControllerManager omit a process.
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
-	// WithoutHubCertificateApprover leaves out hub-certificate-approver.
+	// WithoutHubCertificateApprover omits hub-certificate-approver.
 	WithoutHubCertificateApprover bool
 	// Components are some of deploy.Components, whose rights are granted in addition.
 	Components []string
@@ -200,7 +200,7 @@ func (h *Instance) AdminKubeconfig() string { return h.kubeconfigFile(adminClien
 func (h *Instance) AdminConfig() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", h.AdminKubeconfig())
 	if err != nil {
-		panic(fmt.Sprintf("the hub has written %s itself: %v", h.AdminKubeconfig(), err))
+		panic(fmt.Sprintf("reading the generated kubeconfig %s: %v", h.AdminKubeconfig(), err))
 	}
 	config.QPS, config.Burst = -1, -1
 	return config

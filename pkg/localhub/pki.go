@@ -23,7 +23,7 @@ const (
 	// frontProxyCA signs the certificate with which the front may assert users.
 	frontProxyCA = "front-proxy-ca"
 	// formerClientCA exists if a hub was created with a single CA: the certificates that agents got then stay valid. It has the key of serverCA,
-	// which no process has any more.
+	// which no process has.
 	formerClientCA = "former-client-ca"
 	// clientBundle has the CAs of the clients that the front authenticates.
 	clientBundle = "clients"
@@ -103,7 +103,7 @@ func (h *Instance) migrateOneCA() error {
 		return nil
 	}
 	if len(h.PIDs()) > 0 {
-		h.config.Log("Stopping what runs, to give the hub a CA for each trust")
+		h.config.Log("Stopping all processes, to create a CA for each purpose")
 		h.stopProcesses(all)
 	}
 	former, err := os.ReadFile(h.certificates().Cert(serverCA))

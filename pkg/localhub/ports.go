@@ -74,7 +74,7 @@ func readPorts(file string) (ports, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, fmt.Errorf("%s is damaged, delete it and start again: %w", file, err)
+		return nil, fmt.Errorf("%s is invalid, delete it and retry: %w", file, err)
 	}
 	return p, nil
 }
@@ -100,11 +100,11 @@ func (p ports) choose(ctx context.Context, file string, names []string, running 
 		}
 		l, err := listen(ctx, port)
 		if err != nil {
-			advice := fmt.Sprintf("end that process, or delete %s to let the hub choose other ports", file)
+			advice := fmt.Sprintf("stop that process, or delete %s to choose other ports", file)
 			if p.members(procEtcd) > 1 {
-				advice = "end that process; the ports stay what they are, since the members of etcd know each other by theirs"
+				advice = "stop that process; the ports of members of etcd cannot change"
 			}
-			return fmt.Errorf("port %d of %s is taken by another process: %s", port, name, advice)
+			return fmt.Errorf("port %d of %s is in use by another process: %s", port, name, advice)
 		}
 		held = append(held, l)
 	}

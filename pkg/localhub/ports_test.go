@@ -28,7 +28,7 @@ func TestChoose_WaitsForAPortOfAProcessThatDies(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := (ports{procFront: port}).choose(short, file, names, nothing); err == nil || !strings.Contains(err.Error(), "is taken by another process") {
+	if err := (ports{procFront: port}).choose(short, file, names, nothing); err == nil || !strings.Contains(err.Error(), "is in use by another process") {
 		t.Errorf("a port that stays taken: %v", err)
 	}
 
@@ -78,7 +78,7 @@ func TestChoose_FollowsTheTopology(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err = p.choose(short, file, large, nothing)
-	if err == nil || !strings.Contains(err.Error(), "etcd-2/peer is taken by another process: end that process;") || strings.Contains(err.Error(), "delete") {
+	if err == nil || !strings.Contains(err.Error(), "etcd-2/peer is in use by another process: stop that process;") || strings.Contains(err.Error(), "delete") {
 		t.Errorf("the port of a member is taken: %v", err)
 	}
 }

@@ -115,7 +115,7 @@ func (h *Instance) launch(name, bin string, args, env []string) error {
 				return err
 			}
 		default: // it would stop slowly while its clients use it
-			h.config.Log("Leaving the old %s running, which `make down up` replaces", name)
+			h.config.Log("Not restarting %s, which has changed: run `make down up` to restart it", name)
 		}
 	}
 	if !h.running(name) {
@@ -148,7 +148,7 @@ func (h *Instance) await(ctx context.Context, name string, ready func(context.Co
 		return p.PID() > 0 && ready(ctx), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("%s is not ready after %s: %s; its log is %s", name, startTimeout, localserver.Complaint(p.Log()), p.Log())
+		return fmt.Errorf("%s is not ready after %s: %s; see its log %s", name, startTimeout, localserver.Complaint(p.Log()), p.Log())
 	}
 	return err
 }
@@ -190,6 +190,6 @@ func (h *Instance) refuseFormer() error {
 	if len(pids) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the hub in %s was started by an earlier version of this program: end its processes with `kill %s`, then try again",
+	return fmt.Errorf("the hub in %s was started by an earlier version of this program: stop its processes with `kill %s`, then retry",
 		h.config.Dir, strings.Join(pids, " "))
 }

@@ -43,7 +43,7 @@ func (h *Instance) Status(now time.Time) ([]Status, error) {
 	}
 	if len(says) > 0 && pids[procSupervisor] == 0 {
 		pids[procSupervisor] = 0
-		says[procSupervisor] = "does not run, so that what ends is not started again: " + localserver.Complaint(h.process(procSupervisor).Log())
+		says[procSupervisor] = "does not run, so processes that exit are not restarted: " + localserver.Complaint(h.process(procSupervisor).Log())
 	}
 	var all []Status
 	for _, name := range slices.Sorted(maps.Keys(pids)) {
@@ -60,13 +60,13 @@ func (p supervisedProcess) says(runs bool, now time.Time) string {
 	case runs && e.Times == 0:
 		return ""
 	case runs:
-		return fmt.Sprintf("started again %s, last %s ago: %s", times(e.Times), ago, e.why())
+		return fmt.Sprintf("restarted %s, last %s ago: %s", times(e.Times), ago, e.why())
 	case e.Times == 0:
-		return "does not run; its log says: " + localserver.Complaint(p.process.Log())
+		return "does not run; last log line: " + localserver.Complaint(p.process.Log())
 	case e.Next.After(now):
-		return fmt.Sprintf("has ended %s, last %s ago, and starts again in %s: %s", times(e.Times), ago, e.Next.Sub(now).Round(time.Second), e.why())
+		return fmt.Sprintf("exited %s, last %s ago, restarts in %s: %s", times(e.Times), ago, e.Next.Sub(now).Round(time.Second), e.why())
 	}
-	return fmt.Sprintf("has ended %s, last %s ago: %s", times(e.Times), ago, e.why())
+	return fmt.Sprintf("exited %s, last %s ago: %s", times(e.Times), ago, e.why())
 }
 
 func times(n int) string {

@@ -69,9 +69,9 @@ type ended struct {
 // why returns how the process exited, as text.
 func (e ended) why() string {
 	if e.How == "" {
-		return "its log says: " + e.Said
+		return "last log line: " + e.Said
 	}
-	return e.How + ", its log says: " + e.Said
+	return e.How + ", last log line: " + e.Said
 }
 
 // lookEvery is the interval of Supervise's checks, and boundEvery the number of checks between those of the logs.
@@ -144,7 +144,7 @@ func (s *supervisor) restart(p supervisedProcess, now time.Time) error {
 		w.backoff.Ended(w.started, now)
 		w.started = time.Time{}
 		e := p.noteEnd(now, w.backoff.NotBefore)
-		s.log("%s has ended: %s", p.label, e.why())
+		s.log("%s exited: %s", p.label, e.why())
 	}
 	if now.Before(w.backoff.NotBefore) {
 		return nil
@@ -153,12 +153,12 @@ func (s *supervisor) restart(p supervisedProcess, now time.Time) error {
 	w.started = now
 	how, err := p.wanted()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it should not run any more
+		return nil // it should no longer run
 	}
 	if err != nil {
 		return err
 	}
-	s.log("Starting %s again", p.label)
+	s.log("Restarting %s", p.label)
 	p.process.OwnMounts = how.OwnMounts
 	return p.process.Start(how.Program, how.Args, how.Env...)
 }

@@ -109,11 +109,11 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 		h.check(now)
 		awaits(t, c.called+" runs again", func() bool { return c.of.PIDs()[c.name] != 0 && c.of.PIDs()[c.name] != before })
 		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
-		want := c.called + " runs started again once, last 5s ago: signal: killed, its log says: hello --of=" + c.name
+		want := c.called + " runs restarted once, last 5s ago: signal: killed, last log line: hello --of=" + c.name
 		if got := h.says(now.Add(5 * time.Second)); !strings.Contains(got, want) {
 			t.Errorf("it is said\n%s\nwant\n%s", got, want)
 		}
-		if want := c.called + " has ended: signal: killed, its log says: hello"; !strings.Contains(h.logged.String(), want) {
+		if want := c.called + " exited: signal: killed, last log line: hello"; !strings.Contains(h.logged.String(), want) {
 			t.Errorf("the supervisor logs\n%s\nwant\n%s", h.logged.String(), want)
 		}
 	}
@@ -136,12 +136,12 @@ func TestSupervise_BacksOff(t *testing.T) {
 		h.check(now)
 		awaits(t, "the process ends", ended)
 	}
-	if got := strings.Count(h.logged.String(), "Starting etcd again"); got != 6 {
+	if got := strings.Count(h.logged.String(), "Restarting etcd"); got != 6 {
 		t.Errorf("started %d times in a minute, want 6:\n%s", got, h.logged.String())
 	}
 	got := h.says(end)
-	for _, want := range []string{"etcd missing has ended 7 times, last 23s ago, and starts again in 7s: exit status 3, its log says: no room",
-		"supervisor missing does not run, so that what ends is not started again"} {
+	for _, want := range []string{"etcd missing exited 7 times, last 23s ago, restarts in 7s: exit status 3, last log line: no room",
+		"supervisor missing does not run, so processes that exit are not restarted"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it is said\n%s\nwant\n%s", got, want)
 		}

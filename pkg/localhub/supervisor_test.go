@@ -57,7 +57,7 @@ func TestStartSupervisor(t *testing.T) {
 	}
 	start(t.Context(), "good", "", true)
 	start(t.Context(), "bad", "no room", true)
-	start(t.Context(), "dies", "supervisor has ended (exit status 2): panic: no room", false)
+	start(t.Context(), "dies", "supervisor exited (exit status 2): panic: no room", false)
 	start(t.Context(), "good", "", true)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -87,28 +87,28 @@ func (c Config) within(has topology) (Config, error) {
 			return c, fmt.Errorf("%s: requested %d, must be %d to %d", count.what, *count.asked, count.least, count.most)
 		}
 	}
-	const startOver = "remove the hub with its data (`localhub clean`) and start it again"
+	const startOver = "delete the hub with its data (`localhub clean`) and start it again"
 	switch {
 	case c.EtcdMembers == 2:
-		return c, errors.New("members of each etcd: requested 2, which stop when one of them does: request 1 or 3")
+		return c, errors.New("members of each etcd: requested 2, must be 1 or 3: two members have no quorum when one fails")
 	case has.etcdMembers != 0 && has.etcdMembers != c.EtcdMembers:
-		return c, fmt.Errorf("members of each etcd: requested %d, and %s has %d, which no restart changes: request %d, or %s",
+		return c, fmt.Errorf("members of each etcd: requested %d, but %s has %d, which cannot change: request %d, or %s",
 			c.EtcdMembers, c.Dir, has.etcdMembers, has.etcdMembers, startOver)
 	case has.etcdMembers > 1 && has.etcdPorts != has.etcdMembers:
-		return c, fmt.Errorf("%s does not name the ports by which the %d members of etcd know each other: put the file back, or %s",
+		return c, fmt.Errorf("%s does not have the ports of the %d members of etcd: restore the file, or %s",
 			c.portsFile(), has.etcdMembers, startOver)
 	case c.Clusters < has.clusters:
-		return c, fmt.Errorf("clusters beside the hub: requested %d, and %s has %d: request %d or more, or %s",
+		return c, fmt.Errorf("clusters beside the hub: requested %d, but %s has %d: request %d or more, or %s",
 			c.Clusters, c.Dir, has.clusters, has.clusters, startOver)
 	case c.Plain && (has.embedded || has.external):
-		return c, fmt.Errorf("a plain cluster was requested, and %s has a hub: use another directory", c.Dir)
+		return c, fmt.Errorf("a plain cluster was requested, but %s has a hub: use another directory", c.Dir)
 	case c.Plain:
 		return c, nil
 	}
 	c.ExternalEtcd = c.ExternalEtcd || c.Replicas > 1 || c.EtcdMembers > 1 || has.external && !has.embedded
 	if c.ExternalEtcd && has.embedded && !has.external {
 		return c, fmt.Errorf("an external etcd was requested, which several hub-apiservers and an etcd of 3 members need, "+
-			"and the hub in %s has its objects in the embedded one: request neither, or %s", c.Dir, startOver)
+			"but the hub in %s stores its objects in the embedded one: request neither, or %s", c.Dir, startOver)
 	}
 	return c, nil
 }
@@ -119,7 +119,7 @@ func (h *Instance) stopSurplus() {
 		kind, _ := memberOf(name)
 		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0
 		if surplus && h.running(name) {
-			h.config.Log("Stopping %s, as fewer were requested", name)
+			h.config.Log("Stopping %s: fewer replicas are requested", name)
 		}
 		return surplus
 	})

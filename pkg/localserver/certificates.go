@@ -74,7 +74,7 @@ func (c Certificates) Authority(name, commonName string) (*Authority, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("%s cannot sign", c.Key(name))
+		return nil, fmt.Errorf("%s is not a private key for signing", c.Key(name))
 	}
 	return &Authority{certificates: c, cert: certs[0], key: signer}, nil
 }

@@ -16,7 +16,7 @@ const ServiceAccountKey = "service-accounts"
 const ControllersWithoutNodes = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
 	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
 
-// ControllersWithoutStorage leaves out the controllers of kube-controller-manager that have nothing to do in a cluster whose nodes, if any, have
+// ControllersWithoutStorage omits the controllers of kube-controller-manager that have nothing to do in a cluster whose nodes, if any, have
 // neither volumes, devices, metrics nor addresses of their own for pods. Without them it takes 40 % less processor time, to start and at rest. Those
 // that remove finalizers of admission plugins remain: without them no PersistentVolumeClaim could be deleted, and no namespace with one.
 const ControllersWithoutStorage = "*,-persistentvolume-binder-controller,-persistentvolume-attach-detach-controller,-persistentvolume-expander-controller," +

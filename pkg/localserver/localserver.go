@@ -39,7 +39,7 @@ func Listen() (l net.Listener, port int, err error) {
 		if chosen.reserve(port) {
 			return l, port, nil
 		}
-		err = errors.Join(errors.New("the others are reserved"), l.Close())
+		err = errors.Join(errors.New("all others are reserved"), l.Close())
 	}
 	return nil, 0, fmt.Errorf("no port from %d to %d is free on 127.0.0.1: %w", FirstPort, LastPort, err)
 }
@@ -51,7 +51,7 @@ func Complaint(log string) string {
 	if err != nil {
 		return err.Error()
 	}
-	last, complaint := "it said nothing", ""
+	last, complaint := "the log is empty", ""
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

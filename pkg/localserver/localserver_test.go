@@ -150,7 +150,7 @@ func TestListen(t *testing.T) {
 
 func TestComplaint(t *testing.T) {
 	for log, want := range map[string]string{
-		"":                             "it said nothing",
+		"":                             "the log is empty",
 		"I0101 x.go:1] begins\nlast\n": "last",
 		"red \x1b[31m\u009b\u202e.\n":  "red  [31m  .",
 		"E0101 x.go:1] bad\nI0101 x.go:2] ends\n":     "E0101 x.go:1] bad",

@@ -130,7 +130,7 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	cmd.Dir, cmd.Env = p.Dir, append(environment(bin), env...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{lock}
 	if err := p.start(cmd); err != nil {
-		return fmt.Errorf("%s cannot be started: %w", p.Name, err)
+		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
 	ending := &ending{known: make(chan struct{})}
 	endings.Store(p.file(""), ending)
@@ -156,7 +156,7 @@ func (p Process) claim(lock *os.File) error {
 			taken, err = TryLock(lock, syscall.LOCK_SH)
 		}
 		if err != nil || taken || time.Since(started) > lockTimeout {
-			return errors.Join(err, fmt.Errorf("%s runs already in %s", p.Name, p.Dir))
+			return errors.Join(err, fmt.Errorf("%s is already running in %s", p.Name, p.Dir))
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (p Process) end(signal syscall.Signal) error {
 		waited := time.Since(started)
 		switch pid := p.PID(); {
 		case waited > 2*stopGrace:
-			return fmt.Errorf("%s in %s does not end (process %d)", p.Name, p.Dir, pid)
+			return fmt.Errorf("%s in %s did not exit (process %d)", p.Name, p.Dir, pid)
 		case waited > stopGrace:
 			signal, signalled = syscall.SIGKILL, 0
 			fallthrough
@@ -221,10 +221,10 @@ func (p Process) Ended() error {
 	if known := p.HowEnded(); known != "" {
 		how = fmt.Sprintf(" (%s)", known)
 	}
-	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.Name, how, Complaint(p.Log()), p.Log())
+	return fmt.Errorf("%s exited%s: %s; see its log %s", p.Name, how, Complaint(p.Log()), p.Log())
 }
 
-// HowEnded returns how a process that does not run any more has exited, as the system reports it: "signal: killed". It is empty if another process
+// HowEnded returns how a process that no longer runs has exited, as the system reports it: "signal: killed". It is empty if another process
 // has started it: the system reports it to that one only.
 func (p Process) HowEnded() string {
 	of, ok := endings.Load(p.file(""))

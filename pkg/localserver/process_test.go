@@ -90,7 +90,7 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 	if err := proc.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "sleep has ended (signal: killed): hello; its log is "
+	const want = "sleep exited (signal: killed): hello; see its log "
 	for started := time.Now(); !strings.HasPrefix(proc.Ended().Error(), want); time.Sleep(time.Millisecond) {
 		if time.Since(started) > await.Limit {
 			t.Fatalf("got %q, want %q", proc.Ended(), want)

@@ -14,7 +14,7 @@ import (
 // start starts the process.
 func (p Process) start(cmd *exec.Cmd) error {
 	if p.OwnMounts {
-		return errors.New("a process can have mounts of its own on Linux only")
+		return errors.New("mount namespaces are supported on Linux only")
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !p.SharesSession, Setpgid: p.SharesSession}
 	return cmd.Start()

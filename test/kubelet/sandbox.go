@@ -157,7 +157,7 @@ func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 // mounts returns the mounts of a container's root directory.
 func (w *worker) mounts(files []rootdir.Mount, c *corev1.Container) ([]rootdir.Mount, error) {
 	mounts := append(rootdir.Devices(), files...)
-	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# There is no DNS here.\n"} {
+	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# No DNS servers are available.\n"} {
 		file := filepath.Join(w.dir, "etc", name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return nil, err

@@ -47,7 +47,7 @@ func (w *worker) prepare(ctx context.Context) error {
 			clear(v.tokens)
 		}
 		if err := w.prepareVolume(ctx, v); err != nil {
-			errs = append(errs, fmt.Errorf("the volume %q: %w", spec.Name, err))
+			errs = append(errs, fmt.Errorf("writing the volume %q: %w", spec.Name, err))
 		}
 	}
 	return errors.Join(errs...)

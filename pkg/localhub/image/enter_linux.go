@@ -37,5 +37,5 @@ func (i Image) Enter(args []string) error {
 		}
 	}
 	err = syscall.Exec(rootdir.Program, append([]string{rootdir.Program}, args...), containerEnv(os.Environ()))
-	return fmt.Errorf("%s of the image %s cannot be started: %w", rootdir.Program, filepath.Base(i.Root), err)
+	return fmt.Errorf("starting %s of the image %s: %w", rootdir.Program, filepath.Base(i.Root), err)
 }

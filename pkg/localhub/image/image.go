@@ -69,7 +69,7 @@ func (i Image) mounts(args []string) ([]rootdir.Mount, error) {
 	}
 	mounts := append(append(rootdir.Devices(), rootdir.Mount{From: "/proc", To: "/proc", Recursive: true}), files...)
 	// A container runtime writes these.
-	for name, content := range map[string]string{"hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost\n", "resolv.conf": "# There is no DNS here.\n"} {
+	for name, content := range map[string]string{"hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost\n", "resolv.conf": "# No DNS servers are available.\n"} {
 		file := i.At + "." + name
 		if err := localserver.WriteFile(file, []byte(content)); err != nil {
 			return nil, err

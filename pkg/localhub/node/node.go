@@ -127,7 +127,7 @@ func (n *node) work(ctx context.Context) {
 			if err == nil {
 				reported = time.Now()
 			} else {
-				errs = append(errs, fmt.Errorf("the node: %w", err))
+				errs = append(errs, fmt.Errorf("updating the node: %w", err))
 			}
 		}
 		n.report(ctx, errors.Join(append(errs, n.syncPods(ctx))...))

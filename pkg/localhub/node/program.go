@@ -61,26 +61,26 @@ func refused(pod *corev1.Pod) string {
 	c := &spec.Containers[0]
 	p, known := programs[programOf(c.Image)]
 	if !known || !p.isIn(pod.Namespace) {
-		return fmt.Sprintf("the node of a local hub runs hub-operator in the namespace %s, and hub-agent in namespaces that end with %s, and not %s in %s",
+		return fmt.Sprintf("the node of a local hub runs hub-operator in the namespace %s, and hub-agent in namespaces that end with %s: got %s in %s",
 			operatorNamespace, agentSuffix, c.Image, pod.Namespace)
 	}
 	for _, v := range spec.Volumes {
 		if v.Secret == nil && !isToken(v) {
-			return fmt.Sprintf("the node of a local hub has no volumes but Secrets, and %s is another one", v.Name)
+			return fmt.Sprintf("the node of a local hub supports only Secret volumes: the volume %s has another type", v.Name)
 		}
 	}
 	for _, arg := range c.Args {
 		flag, value, set := strings.Cut(arg, "=")
 		if !strings.HasPrefix(arg, "--") || strings.Contains(arg, "$(") || strings.HasPrefix(value, "/") && mountOf(c, value) == nil ||
 			strings.Contains(value, "..") || set && flag == p.needs {
-			return fmt.Sprintf("the node of a local hub gives programs the files that their pods mount, and no variables: it does not take the argument %q", arg)
+			return fmt.Sprintf("the node of a local hub supports only flags without variables, with files that the pod mounts: got the argument %q", arg)
 		}
 	}
 	if p.needs != "" && !slices.Contains(c.Args, p.needs) {
-		return fmt.Sprintf("the node of a local hub runs %s with %s only", c.Image, p.needs)
+		return fmt.Sprintf("the node of a local hub runs %s only with the argument %s", c.Image, p.needs)
 	}
 	if len(c.Command) > 0 || len(c.Env) > 0 || len(c.EnvFrom) > 0 {
-		return "the node of a local hub runs programs as they are in their images: it takes neither a command nor an environment"
+		return "the node of a local hub runs the entrypoints of images: command, env and envFrom are not supported"
 	}
 	return ""
 }

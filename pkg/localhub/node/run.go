@@ -162,7 +162,7 @@ func (n *node) prepare(ctx context.Context, r *run) error {
 			err = r.write(r.volume(v.Name), files)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the volume %q: %w", v.Name, err))
+			errs = append(errs, fmt.Errorf("writing the volume %q: %w", v.Name, err))
 		}
 	}
 	if hasToken(r.pod) {
@@ -190,7 +190,7 @@ func (n *node) identify(ctx context.Context, r *run) error {
 		// With the lifetime that the volume of a pod requests.
 		token, err := volume.RequestToken(ctx, n.client, r.pod, &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607))})
 		if err != nil {
-			return fmt.Errorf("a token of the ServiceAccount %s: %w", r.pod.Spec.ServiceAccountName, err)
+			return fmt.Errorf("requesting a token of the ServiceAccount %s: %w", r.pod.Spec.ServiceAccountName, err)
 		}
 		r.token = token
 	}

@@ -131,7 +131,7 @@ func AddKeys(files map[string]File, data map[string][]byte, items []corev1.KeyTo
 	for _, item := range items {
 		value, there := data[item.Key]
 		if !there && !isOptional {
-			return fmt.Errorf("there is no key %q", item.Key)
+			return fmt.Errorf("key %q not found", item.Key)
 		}
 		if there {
 			files[path.Clean(item.Path)] = File{Data: string(value), Mode: ModeOf(item.Mode, mode)}

@@ -33,10 +33,10 @@ func Own(attr *syscall.SysProcAttr, user, group int) {
 func Enter(root string, mounts []Mount) error {
 	// Mounts from here on are visible to no other process.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("mounts of its own: %w", err)
+		return fmt.Errorf("making mounts private: %w", err)
 	}
 	if err := syscall.Mount("tmpfs", root, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755"); err != nil {
-		return fmt.Errorf("the root directory: %w", err)
+		return fmt.Errorf("mounting the root directory: %w", err)
 	}
 	for _, m := range mounts {
 		if err := m.mount(filepath.Join(root, m.To)); err != nil {
@@ -47,7 +47,7 @@ func Enter(root string, mounts []Mount) error {
 		return fmt.Errorf("making the root directory read-only: %w", err)
 	}
 	if err := errors.Join(syscall.Chroot(root), os.Chdir("/")); err != nil {
-		return fmt.Errorf("the root directory: %w", err)
+		return fmt.Errorf("changing the root directory: %w", err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (m Mount) mount(target string) error {
 // NoNewPrivileges prevents this thread, and what it executes, from getting new privileges.
 func NoNewPrivileges() error {
 	if err := prctl(prSetNoNewPrivs, 1); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
+		return fmt.Errorf("setting no_new_privs: %w", err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func DropCapabilities() error {
 	return nil
 }
 
-// Tie ends this process together with the thread that has started it. After a change of the user it is not tied any more.
+// Tie ends this process together with the thread that has started it. After a change of the user it is no longer tied.
 func Tie() error { return prctl(syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL)) }
 
 func prctl(option int, argument uintptr) error {

@@ -50,6 +50,6 @@ func TestLocalHub_SaysWhatIsWrong(t *testing.T) {
 	t.Run("a process that dies at its start", func(t *testing.T) {
 		c := harness.HubConfig(t.TempDir())
 		c.FrontArgs = []string{"--no-such-flag"}
-		harness.Contains(t, start(t, c), "kube-apiserver has ended", "no-such-flag", "kube-apiserver.log")
+		harness.Contains(t, start(t, c), "kube-apiserver exited", "no-such-flag", "kube-apiserver.log")
 	})
 }

@@ -85,7 +85,7 @@ func (n *newcomer) kubectl(t *testing.T, args ...string) string {
 func (n *newcomer) processes(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(\S+) +runs, process (\d+)\b`).FindAllStringSubmatch(n.mustLocalhub(t, "status"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(\S+) +running, process (\d+)\b`).FindAllStringSubmatch(n.mustLocalhub(t, "status"), -1) {
 		found[m[1]] = m[2]
 	}
 	return found
@@ -248,7 +248,7 @@ func (n *newcomer) wantStartedAgain(t *testing.T, name, pid string) {
 	n.kill(t, pid)
 	harness.Eventually(t, name+" is started again", func(context.Context) (bool, error) {
 		out, err := n.localhub(t, "status")
-		again := regexp.MustCompile(`(?m)^` + name + ` +runs, process (\d+); started again once, last \d+s ago: signal: killed, its log says: \S`).FindStringSubmatch(out)
+		again := regexp.MustCompile(`(?m)^` + name + ` +running, process (\d+); restarted once, last \d+s ago: signal: killed, last log line: \S`).FindStringSubmatch(out)
 		return err == nil && again != nil && again[1] != pid, nil
 	})
 }

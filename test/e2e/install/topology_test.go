@@ -65,7 +65,7 @@ func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
 		config := harness.HubConfig(h.Dir())
 		counts(&config)
 		config.EtcdMembers = 1
-		if _, err := localhub.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "has 3, which no restart changes") {
+		if _, err := localhub.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "has 3, which cannot change") {
 			t.Errorf("an etcd of three becomes one: %v", err)
 		}
 		config.FrontReplicas, config.Replicas, config.EtcdMembers = 1, 1, 0
