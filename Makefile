@@ -1,15 +1,15 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# `make help` lists the targets. Everything that is made goes to _output.
+# `make help` lists the targets. All output goes to _output.
 OUTPUT   := _output
 BIN      := $(OUTPUT)/bin
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
 COMMIT   := $(shell git rev-parse HEAD 2>/dev/null)
-# gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
+# gitVersion is not set: component-base uses it as the version of Kubernetes for feature gates.
 LDFLAGS   = -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)
-# Without C, so that our programs run where nothing else is, as in an image; what is tested is what is in the images. All others are built so
-# too: what they have in common is compiled once.
+# Without cgo, so that our programs run in images without libraries, and tests run the same binaries. All others are built the same
+# way: shared packages are compiled once.
 export CGO_ENABLED := 0
 build    = go build -trimpath $(STAMP) -ldflags '$(LDFLAGS)'
 ARCHS    := amd64 arm64
@@ -22,22 +22,22 @@ FLEET    ?= 10000
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Programs of Kubernetes that this machine has are used: PATH, or KUBEBUILDER_ASSETS.
+# Uses installed programs of Kubernetes, from PATH or KUBEBUILDER_ASSETS.
 up: PRESENT := --present
 up: build kube $(if $(IMAGES),roots) ## Start a hub on this machine, with an example fleet in it. DETACHED=1, EDGE=1 and CLUSTERS=2 add clusters. IMAGES=1 runs our servers in their images.
 	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(IMAGES),--images=$(OUTPUT)/local/roots)
 
-down: ## Stop the hub; its data is kept.
-	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub does not run: nothing has been built."; fi
+down: ## Stop the hub and retain its data.
+	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub is not running: nothing has been built."; fi
 
-status: ## Say which processes of the hub run.
-	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub status; else echo "The hub does not run: nothing has been built."; fi
+status: ## Show the status of the processes of the hub.
+	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub status; else echo "The hub is not running: nothing has been built."; fi
 
-clean: ## Stop the hub and remove its data; the binaries stay.
+clean: ## Stop the hub and delete its data, but not the binaries.
 	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub clean; fi
 
 tools-check:
-	@command -v go >/dev/null || { echo "go is missing: install the version that go.mod names, or a later one (https://go.dev/dl)"; exit 1; }
+	@command -v go >/dev/null || { echo "go not found: install the version in go.mod or a later one (https://go.dev/dl)"; exit 1; }
 
 build: tools-check ## Build our binaries.
 	@mkdir -p $(BIN)
@@ -50,21 +50,21 @@ kube: tools-check ## Build etcd, kube-apiserver, kube-controller-manager and kub
 authenticator: tools-check ## Build the authenticator of EKS, which tests use.
 	@hack/programs.sh $@
 
-kwok: tools-check ## Build kwok, which plays the kubelet in tests.
+kwok: tools-check ## Build kwok, which simulates the kubelet in tests.
 	@hack/programs.sh $@
 
-oauth2-proxy: tools-check ## Build oauth2-proxy, which tests put in front of hub-ui.
+oauth2-proxy: tools-check ## Build oauth2-proxy, which tests run in front of hub-ui.
 	@hack/programs.sh $@
 
 upstream: tools-check ## Build Open Cluster Management's placement controller and work agent, which tests use.
 	@hack/programs.sh $@
 
-# What tests run has a version that commits do not change: it is linked again only if its sources change.
+# Programs for tests have a fixed version: they are linked again only if their sources change.
 test test-programs: VERSION := test
 test test-programs: COMMIT :=
 test test-programs: STAMP := -buildvcs=false
 .PHONY: test-programs
-test-programs: build kube authenticator kwok oauth2-proxy upstream # What end-to-end tests run.
+test-programs: build kube authenticator kwok oauth2-proxy upstream # The programs that end-to-end tests run.
 
 test: test-programs roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
@@ -73,7 +73,7 @@ test: test-programs roots ## Run the unit, integration and end-to-end tests.
 world: VERSION := test
 world: COMMIT :=
 world: STAMP := -buildvcs=false
-world: build kube ## Run a hub for end-to-end tests until it is interrupted: each run of a test uses it, and need not start one.
+world: build kube ## Run a hub for end-to-end tests until it is interrupted. Test runs use it instead of starting one.
 	@go build -trimpath -o $(OUTPUT)/tools/world ./test/world && exec $(OUTPUT)/tools/world
 
 verify: tools-check ## Check that generated code is up to date, and lint.
@@ -82,21 +82,21 @@ verify: tools-check ## Check that generated code is up to date, and lint.
 lint: tools-check ## Run golangci-lint.
 	hack/lint.sh
 
-generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, CustomResourceDefinitions and what comes from charts.
+generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, CustomResourceDefinitions and the output of charts.
 	hack/update-codegen.sh
 
 .PHONY: site release-version
-site: tools-check ## Render the documentation to _output/site, to be read in a browser from there or from any server of files.
+site: tools-check ## Render the documentation to _output/site, for a browser or any file server.
 	@cd hack/site && go run . --version='$(VERSION)' --source=https://github.com/clusterhub/clusterhub/blob/$$(git rev-parse HEAD 2>/dev/null || echo main) ../.. ../../$(OUTPUT)/site
 	@echo "  Open $(OUTPUT)/site/index.html"
 
-bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.
+bench: build kube ## Run benchmarks against the same clusters as custom resources; FLEET=10000 clusters by default.
 	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench
 
 charts: tools-check ## Package the Helm charts, with the version of the images, into _output/charts.
 	@cd hack/helm && go run . package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
 
-# image runs hack/image, whose images are of the time of the commit: the same commit has the same digests.
+# image runs hack/image, whose images have the time of the commit: the same commit has the same digests.
 image = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(BIN)/image
 image-build = $(image) build --version=$(VERSION) --revision=$$(git rev-parse HEAD 2>/dev/null)
 
@@ -104,7 +104,7 @@ image-tool: tools-check
 	@mkdir -p $(BIN)
 	@cd hack/image && ../progress.sh 'hack/image' go build -v -trimpath $(STAMP) -o ../../$(BIN)/image .
 
-images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that name them. PUSH=REGISTRY/PREFIX pushes them.
+images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that refer to them. PUSH=REGISTRY/PREFIX pushes them.
 	@for arch in $(ARCHS); do \
 	  echo "  Building our programs for linux/$$arch …"; \
 	  mkdir -p $(OUTPUT)/programs/linux/$$arch && \
@@ -113,11 +113,11 @@ images: image-tool manifests ## Build the container images for amd64 and arm64, 
 	@$(image-build) --output=$(OUTPUT)/images $(foreach a,$(ARCHS),$(a)=$(OUTPUT)/programs/linux/$(a))
 	@$(if $(PUSH),$(image) push --from=$(OUTPUT)/images --prefix=$(PUSH))
 
-# A release of another place: make release URL=https://downloads.example/VERSION
+# A release with another download location: make release URL=https://downloads.example/VERSION
 URL ?= https://github.com/clusterhub/clusterhub/releases/download/$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-release: release-version images site ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, sums, bills of materials, notes.
+release: release-version images site ## Create a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, checksums, SBOMs, notes.
 	@for p in $(PLATFORMS); do \
 	  echo "  Building kubectl-hub for $$p …"; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} $(build) -o $(OUTPUT)/programs/$$p/kubectl-hub ./cmd/kubectl-hub || exit 1; \
@@ -132,12 +132,12 @@ release: release-version images site ## Make a release of the commit's tag in _o
 	@cd hack/release && go run . check ../../$(OUTPUT)/release
 	@echo "  _output/release has the release, and _output/images its images"
 
-release-version: # Before images, which take minutes.
+release-version: # Runs before the images, which take minutes.
 	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?' || { \
-	  echo "$(VERSION) is no version of a release: tag the commit, as v1.2.3, with nothing in the tree that is not committed."; exit 1; }
+	  echo "$(VERSION) is not a release version: tag the commit, such as v1.2.3, in a clean working tree."; exit 1; }
 
-roots: build image-tool ## Make the images for this machine only, and unpack them: what IMAGES=1 and tests run.
-	@echo "  Making images of our programs, and unpacking them …"
+roots: build image-tool ## Build the images for this machine only, and unpack them for IMAGES=1 and tests.
+	@echo "  Building images of our programs, and unpacking them …"
 	@arch=$$(go env GOARCH); $(image-build) --output=$(OUTPUT)/local/images $$arch=$(BIN) >/dev/null
 	@$(image) unpack --from=$(OUTPUT)/local/images --output=$(OUTPUT)/local/roots
 

@@ -2,9 +2,9 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Gets the Debian packages that tests need: hack/debian.sh [--unpack] PACKAGE... It installs those that are missing, which needs root. With
-# --unpack it puts them into _output/debian, and nothing is installed or started: for programs that need no other package, and whose
-# package would start a server. Where that cannot be done it says so and succeeds: then the tests say what they miss.
+# Gets the Debian packages that tests need: hack/debian.sh [--unpack] PACKAGE... It installs missing ones, which needs root. With
+# --unpack it unpacks them to _output/debian without installing or starting anything: for programs without dependencies whose
+# package would start a server. If that is not possible, it prints a message and succeeds: then the tests report what is missing.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,7 +25,7 @@ if [ ${#missing[@]} = 0 ]; then
   exit 0
 fi
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
-  echo "hack/debian.sh: get ${missing[*]} by hand: this needs apt-get and root" >&2
+  echo "hack/debian.sh: install ${missing[*]} manually: apt-get and root are required" >&2
   exit 0
 fi
 apt-get update -q
@@ -37,7 +37,7 @@ mkdir -p _output/debian/.packages
 for package in "${missing[@]}"; do
   fetched=$(mktemp -d "$PWD/_output/debian/.fetch-XXXXXX")
   trap 'rm -rf "$fetched"' EXIT
-  # apt fetches as a user of its own, who may not write there.
+  # apt downloads as a separate user, who may not write there.
   (cd "$fetched" && apt-get -q -o APT::Sandbox::User=root download "$package")
   dpkg-deb -x "$fetched"/*.deb _output/debian
   touch "_output/debian/.packages/$package"

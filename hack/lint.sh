@@ -8,7 +8,7 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=$PWD/_output/tools
-# Beside Go's cache, as what hack/programs.sh builds: its results hold for every checkout with the same files.
+# Beside Go's cache, like the programs of hack/programs.sh: its results are valid for every checkout with the same files.
 cache=${CLUSTERHUB_CACHE:-$(dirname "$(go env GOCACHE)")/clusterhub}
 export GOLANGCI_LINT_CACHE=$cache/golangci-lint
 

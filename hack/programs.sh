@@ -2,11 +2,11 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the programs of others that hubs and tests need: hack/programs.sh [--present] NAME..., where NAME is kube, authenticator, kwok,
-# oauth2-proxy or upstream, a module of its own in hack, or golangci-lint. What is built is kept beside Go's cache, and linked into _output/bin by
-# each checkout that has the same versions: CLUSTERHUB_CACHE is another place for it. What was not used for 30 days is removed when something is built.
+# Builds the third-party programs that hubs and tests need: hack/programs.sh [--present] NAME..., where NAME is kube, authenticator, kwok,
+# oauth2-proxy or upstream, a separate module in hack, or golangci-lint. The programs are stored beside Go's cache, or in CLUSTERHUB_CACHE, and linked into _output/bin by
+# each checkout with the same versions. Programs that were not used for 30 days are deleted at the next build.
 #
-# With --present, programs of kube that have not been built are taken from the folder KUBEBUILDER_ASSETS or from PATH, if they are there in the same
+# With --present, programs of kube that have not been built are used from the folder KUBEBUILDER_ASSETS or from PATH, if they have the same
 # minor version.
 set -o errexit -o nounset -o pipefail
 
@@ -27,7 +27,7 @@ stored() {
   echo "$cache/$binary-$key/$binary"
 }
 
-# present prints the path of a program of this machine whose version fits, if there is one. It ignores the one in FOLDER: users have
+# present prints the path of an installed program with a suitable version, if any. It ignores the one in FOLDER: users have
 # _output/bin in PATH.
 present() {
   local folder=$1 binary=$2 candidate want=${kube%.*} got
@@ -44,12 +44,12 @@ present() {
       echo "$candidate"
       return
     fi
-    echo "  Not using $candidate: it is ${got:-of no known version}, and $want is needed" >&2
+    echo "  Not using $candidate: expected version $want, got ${got:-an unknown version}" >&2
   done
 }
 
-# programs FOLDER MODULE TIME FLAGS BINARY=PACKAGE... has the binaries in a folder of _output, linked from the cache. Those that the cache does not
-# have are built from packages of hack/MODULE first, all at once, with one line each 15 seconds. TIME is how long all take on two cores.
+# programs FOLDER MODULE TIME FLAGS BINARY=PACKAGE... has the binaries in a folder of _output, linked from the cache. Those that are not in the cache
+# are built from packages of hack/MODULE first, all at once, with one line every 15 seconds. TIME is the duration of all on two cores.
 programs() {
   local folder=_output/$1 module=$2 time=$3 flags=$4 item binary file found dir missing=() packages=()
   shift 4
@@ -74,7 +74,7 @@ programs() {
     mkdir "$dir/out"
     if ! (cd "hack/$module" && "$progress" "${missing[*]%%=*}" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
       rm -rf "$dir"
-      echo "  → ${missing[*]%%=*} could not be built from hack/$module: put right what go says above" >&2
+      echo "  → ${missing[*]%%=*} could not be built from hack/$module: fix the errors of go above" >&2
       return 1
     fi
     for item in "${missing[@]}"; do
@@ -83,7 +83,7 @@ programs() {
       # go build names a program after the last element of its package, before a major version.
       found=${item#*=} found=${found%/v[0-9]*}
       mv "$dir/out/${found##*/}" "$dir/$binary/$binary"
-      # Another checkout may have built it in the meantime: its result is as good.
+      # Another checkout may have built it concurrently: its result is equivalent.
       mv -T "$dir/$binary" "$(dirname "$file")" 2>/dev/null || true
     done
     rm -rf "$dir"
@@ -118,7 +118,7 @@ for name in "$@"; do
       ;;
     golangci-lint) programs tools golangci "two minutes" "-s -w" golangci-lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
     *)
-      echo "hack/programs.sh: \"$name\" is none of kube, authenticator, kwok, oauth2-proxy, upstream, golangci-lint" >&2
+      echo "hack/programs.sh: unknown program \"$name\": must be kube, authenticator, kwok, oauth2-proxy, upstream or golangci-lint" >&2
       exit 2
       ;;
   esac

@@ -2,22 +2,22 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs a go build -v and prints what it builds, for how long and how far it is, a line each 15 seconds and one at its end if it took a second:
-# hack/progress.sh WHAT go build -v ARGUMENT... What go prints is printed only if it fails, without the names of modules and packages.
+# Runs a go build -v and prints its progress, a line every 15 seconds and one at its end if it took a second:
+# hack/progress.sh WHAT go build -v ARGUMENT... The output of go is printed only on failure, without the names of modules and packages.
 set -o errexit -o nounset -o pipefail
 
 what=$1
 shift
-# Compilers take 15 % less processor time so, and more memory.
+# Compilers use 15 % less processor time this way, and more memory.
 export GOGC=${GOGC:-400}
 every=${PROGRESS_SECONDS:-15}
 log=$(mktemp)
 pid=
-# The interrupt of a terminal does not end a background process of a script.
+# The interrupt of a terminal does not stop a background process of a script.
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
 
-# say prints how far it is.
+# say prints the progress.
 say() {
   echo "    $what: $1 $SECONDS s, $(grep -c '^go: downloading' "$log" || true) modules downloaded, $(grep -cE '^[^ :#]+$' "$log" || true) packages compiled"
 }

@@ -14,17 +14,17 @@
 # The end-to-end tests need the binaries of `make build kube authenticator kwok oauth2-proxy upstream roots`. detached are those of them that
 # run on a detached hub a second time: test/e2e/detachedhub.tsv lists them.
 #
-# busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
-# else keeps every core busy. It takes hours; -run makes it look at less.
+# busy finds flaky tests: it runs unit tests 20 times and end-to-end tests 5 times while another
+# process uses every core. It takes hours; -run limits the tests.
 #
-# End-to-end tests run our servers in their images, as `make roots` unpacks them. With PACKAGES, IMAGES=1 says so: without it they run
+# End-to-end tests run our servers in their images, as `make roots` unpacks them. With PACKAGES, this requires IMAGES=1: without it they run
 # the binaries.
 #
 # Jobs run at the same time, as test/run orders them; it prints what each costs. RECORD=1 writes that to test/run/figures.tsv. With
 # LIMIT_GROWTH=35m a job of end-to-end tests that costs 15 % more than its figure runs again alone, if it ends within 35 minutes of the
 # beginning, and fails if it costs 10 % more again.
 #
-# VERIFY=1 runs `make verify` besides.
+# VERIFY=1 also runs `make verify`.
 #
 # PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
@@ -40,7 +40,7 @@ if [ "${1:-}" = busy ]; then
     while :; do :; done &
     loops+=($!)
   done
-  # A hanging test is ended when all its runs together have taken too long.
+  # A hanging test is stopped when all its runs together have exceeded the timeout.
   times() { echo "-count $1 -timeout 6h"; }
 fi
 
@@ -57,13 +57,13 @@ changed_files() {
 # concerned prints the packages with tests that a change of files concerns.
 concerned() {
   local files=$1 folders folder
-  # A file that is no Go belongs to the next folder above that is a package, which embeds it.
+  # A file that is not Go belongs to the closest parent folder that is a package, which embeds it.
   folders=$(while IFS= read -r file; do
     folder=$(dirname "$file")
     while [ "$folder" != . ] && ! compgen -G "$folder/*.go" >/dev/null; do folder=$(dirname "$folder"); done
     echo "$folder"
   done <<<"$files" | sort -u | tr '\n' ' ')
-  # Packages that read files of others: manifests, and all that the documentation names.
+  # Packages that read files of other folders: manifests, and those that the documentation refers to.
   ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/monitoring hack/reference"
   ! grep -qE '^(docs/|README)' <<<"$files" || folders+=" hack/docs hack/reference"
   go list -e -f '{{.ImportPath}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}|{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
@@ -100,21 +100,21 @@ case "${1:-}" in
     esac
     changes=$(changed_files "$rev")
     if [ -z "$changes" ]; then
-      echo "hack/test.sh: no file differs from ${rev:-HEAD~1}"
+      echo "hack/test.sh: no files differ from ${rev:-HEAD~1}"
       exit 0
     fi
     PACKAGES=$(concerned "$changes")
     ;;
   "" | -*) ;;
   *)
-    echo "hack/test.sh: \"$1\" is neither busy, all, unit, e2e, detached, changed nor a flag of go test" >&2
+    echo "hack/test.sh: unknown argument \"$1\": must be busy, all, unit, e2e, detached, changed or a flag of go test" >&2
     exit 2
     ;;
 esac
 
 # Packages that were compiled in another checkout, or by make for our programs, need not be compiled again.
 export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
-# Less processor time for more memory, for go, tests and what they start: 5 to 16 % less, with half a gigabyte for each kube-apiserver.
+# Less processor time for more memory, for go, tests and their processes: 5 to 16 % less, with half a gigabyte for each kube-apiserver.
 export GOGC=${GOGC:-400}
 export TEST_BIN_DIR=$PWD/_output/bin
 # A cached object that a test or the code under it changes panics, and so does an informer whose watch delivers other

@@ -2,11 +2,11 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates all that is made from something else: deepcopies, defaults, conversions, OpenAPI, model names, the clients in
+# Regenerates all generated files: deepcopies, defaults, conversions, OpenAPI, model names, the clients in
 # pkg/generated, the CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, and the script of the page of
 # kubectl hub ui with the types that it is written against.
 # Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the CustomResourceDefinitions in
-# artifacts/deploy/operator, and what comes from the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
+# artifacts/deploy/operator, and the output of the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -52,14 +52,14 @@ kube::codegen::gen_client \
   --boilerplate hack/boilerplate.go.txt \
   pkg/apis
 
-# The generator of CustomResourceDefinitions has a module of its own, and takes its version from there: it is written into what it makes.
+# The generator of CustomResourceDefinitions has a module of its own, and its version from there: it is written into the generated files.
 version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
 (cd hack/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
   -o "$GOBIN/" sigs.k8s.io/controller-tools/cmd/controller-gen)
 "$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
 
 go run ./hack/reference
-# As make build compiles: what both need is compiled once, wherever the tree is.
+# With the flags of make build: shared packages are compiled once, wherever the tree is.
 CGO_ENABLED=0 go run -trimpath ./hack/cli
 (cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
 go run ./hack/dashboard artifacts/monitoring/dashboard.json

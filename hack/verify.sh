@@ -2,12 +2,12 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks what no test checks: hack/verify.sh [step ...]. Without a step it runs them all, also after one has failed. It
-# looks at the tree as it is, whether committed or not, and changes nothing in it.
+# Checks that are not tests: hack/verify.sh [step ...]. Without a step it runs them all, also after one has failed. It
+# checks the working tree, whether committed or not, and does not change it.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# As hack/test.sh has it, so that nothing is compiled a second time.
+# As in hack/test.sh, so that nothing is compiled a second time.
 export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
 steps=(format headers length scripts names words structure manifests modules compatible generated page lint)
 
@@ -24,7 +24,7 @@ over() { tr '\n' '\0' | xargs -0 -r "$@"; }
 # over_each runs it once for each name.
 over_each() { tr '\n' '\0' | xargs -0 -r -n 1 "$@"; }
 
-# none fails when there are findings. It prints them and what to do.
+# none fails if there are findings. It prints them and how to fix them.
 none() {
   if [ -n "$1" ]; then
     printf '%s\n' "$1"
@@ -33,7 +33,7 @@ none() {
   fi
 }
 
-# The findings are assigned before they are looked at: the result of a command in an argument is lost.
+# The findings are assigned before they are checked: the exit code of a command in an argument is lost.
 
 step_format() {
   found=$(files '*.go' | over gofmt -l)
@@ -53,7 +53,7 @@ step_headers() {
 
 step_length() {
   found=$(files '*.go' ':!*zz_generated*' ':!pkg/generated' | over awk 'FNR == 401 { print FILENAME }')
-  none "$found" "a Go file is about one thing and has at most 400 lines: split these"
+  none "$found" "a Go file has one topic and at most 400 lines: split these"
 }
 
 # scripts prints the shell scripts, also those without the ending.
@@ -61,7 +61,7 @@ scripts() { { files '*.sh'; files | over grep -lIE -m1 '^#!.*[/ ]bash$' || true;
 
 step_scripts() {
   found=$(scripts | over_each bash -n 2>&1 || true)
-  none "$found" "put right what bash says"
+  none "$found" "fix the errors of bash"
   found=$(scripts | while IFS= read -r script; do [ -x "$script" ] || echo "$script"; done)
   none "$found" "run 'chmod +x' on these scripts"
 }
@@ -71,7 +71,7 @@ step_names() {
   local paths='(^|[^[:alnum:]_.~$}/-])/(home|root|work|Users)/[[:alnum:]]'
   local hosts='(docker|quay|ghcr|gcr|mcr)[.](io|com)|(registry|proxy|goproxy)[.][a-z0-9-]+[.](io|com|org|net|dev)'
   found=$(files ':!LICENSE' ':!*go.sum' | over grep -nIE "$paths|(^|[^[:alnum:].-])($hosts)" || true)
-  none "$found" "no path of one machine and no registry host belongs in the tree: take a relative path, or let the user say it"
+  none "$found" "paths of a machine and registry hosts are not allowed in the tree: use a relative path, or a setting of the user"
 }
 
 step_words() {
@@ -86,7 +86,7 @@ step_structure() {
 }
 
 step_manifests() {
-  go test -count 1 ./hack/manifests || { echo "  → put right what the rules in hack/manifests say above" && return 1; }
+  go test -count 1 ./hack/manifests || { echo "  → fix the violations of the rules in hack/manifests above" && return 1; }
 }
 
 step_modules() {
@@ -105,13 +105,13 @@ step_modules() {
 }
 
 step_compatible() {
-  # The Go packages that others build with, against the last release.
-  (cd hack/release && go run . compare ../..) || { echo "  → put right what it says above" && return 1; }
+  # Compares the public Go packages with the last release.
+  (cd hack/release && go run . compare ../..) || { echo "  → fix the incompatible changes above" && return 1; }
 }
 
 step_generated() {
-  # Generating deletes files before it writes them, so it is done on a copy: a build that runs meanwhile, and what has
-  # not been committed, are safe.
+  # Generating deletes files before it writes them, so it runs on a copy: concurrent builds and
+  # uncommitted changes are not affected.
   local copy=$PWD/_output/verify
   rm -rf "$copy"
   mkdir -p "$copy/before" "$copy/after/_output" _output/tools
@@ -120,52 +120,52 @@ step_generated() {
   ln -s "$PWD/_output/tools" "$copy/after/_output/tools"
   if ! "$copy/after/hack/update-codegen.sh" >"$copy/log" 2>&1; then
     tail -n 30 "$copy/log"
-    echo "  → hack/update-codegen.sh fails; put right what it says above, then run 'make generate'"
+    echo "  → hack/update-codegen.sh failed; fix the errors above, then run 'make generate'"
     return 1
   fi
   rm -rf "$copy/after/_output"
   if ! (cd "$copy" && diff -ruN before after >diff); then
     head -n 60 "$copy/diff"
     (cd "$copy" && diff -rqN before after) | awk '{ sub("before/", "", $2); print "  differs: " $2 }'
-    echo "  → run 'make generate' (all that differs: _output/verify/diff)"
+    echo "  → run 'make generate' (all differences: _output/verify/diff)"
     return 1
   fi
   rm -rf "$copy"
 }
 
 step_page() {
-  # The page of kubectl hub ui: its types, and what of it needs no browser. The bundle itself is a matter of step_generated.
+  # The page of kubectl hub ui: its types, and the tests that need no browser. step_generated checks the bundle itself.
   local page=$PWD/_output/page
   for tool in node npm; do
-    command -v "$tool" >/dev/null || { echo "$tool is missing  → install Node.js 20 or later" && return 1; }
+    command -v "$tool" >/dev/null || { echo "$tool not found  → install Node.js 20 or later" && return 1; }
   done
   mkdir -p "$page"
   cp pkg/ui/web/package.json pkg/ui/web/package-lock.json "$page/"
-  # npm keeps the list of what it has put there; it is asked again when another list is wanted.
+  # The lock file of the installed packages is stored; npm runs again when it changes.
   if ! cmp -s "$page/package-lock.json" "$page/installed.json"; then
-    (cd "$page" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1) || { cat "$page/npm.log" && echo "  → npm could not fetch TypeScript" && return 1; }
+    (cd "$page" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1) || { cat "$page/npm.log" && echo "  → npm could not download TypeScript" && return 1; }
     cp "$page/package-lock.json" "$page/installed.json"
   fi
-  "$page/node_modules/.bin/tsc" --project pkg/ui/web || { echo "  → put right what tsc says above" && return 1; }
+  "$page/node_modules/.bin/tsc" --project pkg/ui/web || { echo "  → fix the errors of tsc above" && return 1; }
   (cd hack/ui && go run . --tests --web ../../pkg/ui/web --out "$page")
-  node --test "$page/tests.mjs" >"$page/tests.log" 2>&1 || { cat "$page/tests.log" && echo "  → put right what the tests of pkg/ui/web say above" && return 1; }
+  node --test "$page/tests.mjs" >"$page/tests.log" 2>&1 || { cat "$page/tests.log" && echo "  → fix the failed tests of pkg/ui/web above" && return 1; }
 }
 
 step_lint() {
-  hack/lint.sh || { echo "  → put right what golangci-lint says above; 'hack/lint.sh --fix' does some of it" && return 1; }
+  hack/lint.sh || { echo "  → fix the findings of golangci-lint above; 'hack/lint.sh --fix' fixes some of them" && return 1; }
 }
 
-# A step is a process of its own: bash ignores errexit in a function whose result is looked at.
+# A step is a separate process: bash ignores errexit in a function whose result is checked.
 if [ "${1:-}" = --one ]; then
   "step_$2"
   exit
 fi
 
-git rev-parse --is-inside-work-tree >/dev/null || { echo "hack/verify.sh: it asks git which files there are" >&2 && exit 1; }
+git rev-parse --is-inside-work-tree >/dev/null || { echo "hack/verify.sh: not a git repository: git lists the files to check" >&2 && exit 1; }
 failed=()
 for step in "${@:-${steps[@]}}"; do
   if [[ " ${steps[*]} " != *" $step "* ]]; then
-    echo "hack/verify.sh: there is no step \"$step\"; the steps are: ${steps[*]}" >&2
+    echo "hack/verify.sh: unknown step \"$step\": must be one of ${steps[*]}" >&2
     exit 2
   fi
   started=$SECONDS result=passed
@@ -175,6 +175,6 @@ for step in "${@:-${steps[@]}}"; do
 done
 
 if [ ${#failed[@]} -gt 0 ]; then
-  echo "Failed: ${failed[*]}. Do what the lines with → say, then run 'hack/verify.sh ${failed[*]}'." >&2
+  echo "Failed: ${failed[*]}. Follow the instructions after →, then run 'hack/verify.sh ${failed[*]}'." >&2
   exit 1
 fi
