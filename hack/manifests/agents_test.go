@@ -224,7 +224,7 @@ func TestPolicies_LetNoDeniedAgentAskForCertificates(t *testing.T) {
 	policy := agentPolicies(t)["certificatesigningrequests"]
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{registration.ClusterNameLabel: "c3"}}}
 	who := &user.DefaultInfo{Name: registration.ClusterUser("c3", "a"), Groups: []string{registration.ClusterGroup("c3"), registration.ManagedClustersGroup, "system:authenticated"}}
-	if said := held(t, policy, who, agentWrite{"certificatesigningrequests", "", nil, request}); said != "an agent may ask for certificates while its cluster is accepted" {
+	if said := held(t, policy, who, agentWrite{"certificatesigningrequests", "", nil, request}); said != "an agent may only request certificates while its cluster is accepted" {
 		t.Errorf("it is refused by %q", said)
 	}
 }

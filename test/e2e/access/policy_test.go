@@ -282,13 +282,13 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		oidc        = `{"token":null,"oidc":{"name":"corp","issuer":"https://oidc.example.com","clientID":"hub","roleBindings":[]}}`
 	)
 	refused := map[string]string{
-		roleRefs(admin):              "spec.token.roleRefs: the namespace eve may not ask for cluster-admin, only for: view",
-		roleRefs(view + "," + admin): "may not ask for cluster-admin",
-		roleRefs(reader):             "may not ask for web/reader",
+		roleRefs(admin):              "spec.token.roleRefs: the namespace eve may not request cluster-admin, only: view",
+		roleRefs(view + "," + admin): "may not request cluster-admin",
+		roleRefs(reader):             "may not request web/reader",
 		// A Role does not count as the ClusterRole of the same name.
-		roleRefs(`{"kind":"Role","namespace":"kube-system","name":"view"}`): "may not ask for kube-system/view",
-		rules: "spec.token.permissions: the namespace eve may not ask for rules of its own",
-		oidc:  "spec.oidc: the namespace eve may ask for tokens only",
+		roleRefs(`{"kind":"Role","namespace":"kube-system","name":"view"}`): "may not request kube-system/view",
+		rules: "spec.token.permissions: the namespace eve may not request its own rules",
+		oidc:  "spec.oidc: the namespace eve may only request tokens",
 	}
 	for spec, why := range refused {
 		for _, options := range [][]client.CreateOption{nil, {client.DryRunAll}} {
@@ -305,7 +305,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		}
 	}
 	p.stays(there)
-	harness.WantForbidden(t, p.eve.Create(t.Context(), asking("none", `{"token":{}}`)), "the namespace eve asks for no role; it may ask for: view")
+	harness.WantForbidden(t, p.eve.Create(t.Context(), asking("none", `{"token":{}}`)), "the namespace eve requests no role; it may request: view")
 	allows := func(what string, specs ...string) {
 		t.Helper()
 		for _, spec := range specs {
@@ -322,7 +322,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 	allows("the default", roleRefs(view))
 	list(`{"eve":"cluster-admin\n  web/reader"}`)
 	allows("its own list", roleRefs(admin), roleRefs(reader), roleRefs(admin+","+reader))
-	harness.WantForbidden(t, p.eve.Create(t.Context(), asking("new", roleRefs(view))), "may not ask for view, only for: cluster-admin, web/reader")
+	harness.WantForbidden(t, p.eve.Create(t.Context(), asking("new", roleRefs(view))), "may not request view, only: cluster-admin, web/reader")
 	list(`{"eve":"*"}`)
 	allows("everything", rules, oidc, roleRefs(view))
 	granted := asking("granted", roleRefs(admin))
