@@ -62,7 +62,7 @@ func TestProcess_Stops(t *testing.T) {
 	if err := proc.Start("/bin/sleep", []string{"600"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := proc.Start("/bin/sleep", []string{"600"}); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if err := proc.Start("/bin/sleep", []string{"600"}); err == nil || !strings.Contains(err.Error(), "already running") {
 		t.Errorf("a second process: %v", err)
 	}
 	if !proc.Runs("/bin/sleep", []string{"600"}) || proc.Runs("/bin/sleep", []string{"60"}) {
