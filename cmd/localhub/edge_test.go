@@ -72,7 +72,7 @@ func TestEdgeExample_Teams(t *testing.T) {
 			t.Errorf("%s is not an admin of %s: %v", agent.user, agent.namespace, teams)
 		}
 		if !strings.HasPrefix(agent.name, edgeName) {
-			t.Errorf("%s does not say its cluster", agent.name)
+			t.Errorf("%s does not specify its cluster", agent.name)
 		}
 	}
 	if len(teams) != len(edgeAgents)-1 {

@@ -50,6 +50,6 @@ func TestReached(t *testing.T) {
   madrid-1    DIR/madrid-1/admin.kubeconfig, of a cluster that has joined the hub, and runs no agent
 `, "DIR", config.Dir)
 	if err != nil || got != want {
-		t.Errorf("%v, it is said\n%swant\n%s", err, got, want)
+		t.Errorf("%v, got\n%swant\n%s", err, got, want)
 	}
 }

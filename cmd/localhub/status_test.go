@@ -32,7 +32,7 @@ kube-apiserver                     exited once
 supervisor                         running, process 8; restarted once
 `
 	if missing != 1 || out.String() != want {
-		t.Errorf("%d are missing, want 1; it is said\n%swant\n%s", missing, out.String(), want)
+		t.Errorf("%d are missing, want 1; got\n%swant\n%s", missing, out.String(), want)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
 	}()
 	expect := func(lines ...string) {
 		t.Helper()
-		harness.Eventually(t, "the example tells "+strings.Join(lines, ", "), func(context.Context) (bool, error) {
+		harness.Eventually(t, "the example prints "+strings.Join(lines, ", "), func(context.Context) (bool, error) {
 			select {
 			case err := <-ended:
 				t.Fatalf("it has ended: %v", err)

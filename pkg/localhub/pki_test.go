@@ -61,7 +61,7 @@ func TestIdentify_LeavesOneCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.running(procEtcd) || len(said) != 1 || !strings.Contains(said[0], "Stopping") {
-		t.Errorf("an etcd that trusts the one CA runs: %t; it was said: %q", h.running(procEtcd), said)
+		t.Errorf("an etcd that trusts the one CA runs: %t; logged: %q", h.running(procEtcd), said)
 	}
 	for name, was := range before {
 		if same := bytes.Equal(read(name), was); same != (name == serverCA) {

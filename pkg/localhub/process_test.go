@@ -87,7 +87,7 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 		t.Errorf("the processes are %d, with a new binary %d, with other flags %d", first, second, third)
 	}
 	if got := strings.Join(said, "\n"); strings.Count(got, "Restarting hub-apiserver") != 2 || len(said) != 2 {
-		t.Errorf("the restarts are not said once each: %q", got)
+		t.Errorf("the restarts are not logged once each: %q", got)
 	}
 }
 

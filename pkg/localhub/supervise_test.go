@@ -111,7 +111,7 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
 		want := c.called + " runs restarted once, last 5s ago: signal: killed, last log line: hello --of=" + c.name
 		if got := h.says(now.Add(5 * time.Second)); !strings.Contains(got, want) {
-			t.Errorf("it is said\n%s\nwant\n%s", got, want)
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		if want := c.called + " exited: signal: killed, last log line: hello"; !strings.Contains(h.logged.String(), want) {
 			t.Errorf("the supervisor logs\n%s\nwant\n%s", h.logged.String(), want)
@@ -143,7 +143,7 @@ func TestSupervise_BacksOff(t *testing.T) {
 	for _, want := range []string{"etcd missing exited 7 times, last 23s ago, restarts in 7s: exit status 3, last log line: no room",
 		"supervisor missing does not run, so processes that exit are not restarted"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("it is said\n%s\nwant\n%s", got, want)
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
 }

@@ -162,8 +162,8 @@ func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 // required has the flags that processes must have by their kind, and why: no update of a golden file may remove them.
 var required = map[string]map[string]string{
 	procEtcd: {
-		"--client-cert-auth":      "whoever reaches the port could read and write the cluster otherwise",
-		"--peer-client-cert-auth": "whoever reaches the port could join otherwise",
+		"--client-cert-auth":      "otherwise clients of the port could read and write the cluster",
+		"--peer-client-cert-auth": "otherwise clients of the port could join",
 		"--data-dir":              "the data would be in the folder of all processes",
 	},
 	procFront: {
@@ -189,8 +189,8 @@ var required = map[string]map[string]string{
 	},
 	procHubAPIServer: {
 		"--kubeconfig":                "it reads RBAC rules and namespaces of the front",
-		"--authentication-kubeconfig": "the front says who has a token",
-		"--authorization-kubeconfig":  "the front says who may do what",
+		"--authentication-kubeconfig": "the front authenticates tokens",
+		"--authorization-kubeconfig":  "the front authorizes requests",
 	},
 	procHubController: {"--controllers": "it would approve certificates, too", "--kubeconfig": "it acts on the front, as its own account",
 		"--leader-elect=false": "it would end when it gets no processor time for ten seconds"},

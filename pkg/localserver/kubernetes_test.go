@@ -12,7 +12,7 @@ import (
 func TestControllersWithoutStorage_FinalizersAreRemoved(t *testing.T) {
 	for name := range strings.SplitSeq(ControllersWithoutStorage, ",") {
 		if strings.HasSuffix(name, "-protection-controller") {
-			t.Errorf("%s is left out, expected it to run: objects with its finalizer would never be gone", strings.TrimPrefix(name, "-"))
+			t.Errorf("%s is disabled, expected it to run: objects with its finalizer would never be deleted", strings.TrimPrefix(name, "-"))
 		}
 	}
 }

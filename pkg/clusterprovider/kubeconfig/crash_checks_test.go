@@ -83,7 +83,7 @@ func (w *world) granted(names ...string) {
 	w.must(w.client.List(w.t.Context(), requests))
 	for _, ar := range requests.Items {
 		if !slices.Contains(names, ar.Name) && (ar.Status.IsGranted() || ar.Status.SecretRef != nil) {
-			w.t.Errorf("%s says that it has access: %+v", ar.Name, ar.Status)
+			w.t.Errorf("%s has access in its status: %+v", ar.Name, ar.Status)
 		} else if ar.Spec.Token != nil && ar.Status.IsGranted() {
 			w.eventually("the kubeconfig of "+ar.Name+" is of use", func() string { return text(w.use(&ar)) })
 		}
@@ -118,7 +118,7 @@ func (w *world) ended() {
 	c, err := kubernetes.NewForConfig(w.config)
 	w.must(err)
 	for token, path := range w.tokens {
-		w.eventually("a token is refused that was made by "+path, func() string {
+		w.eventually("a token is refused that was created by "+path, func() string {
 			review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 			review, err := c.AuthenticationV1().TokenReviews().Create(w.t.Context(), review, metav1.CreateOptions{})
 			if err != nil || review.Status.Authenticated {
@@ -180,6 +180,6 @@ func (w *world) ready() {
 func (w *world) gone(object client.Object) {
 	w.t.Helper()
 	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-		w.t.Errorf("%s is left with the finalizers %q: %v", object.GetName(), object.GetFinalizers(), err)
+		w.t.Errorf("%s remains with the finalizers %q: %v", object.GetName(), object.GetFinalizers(), err)
 	}
 }

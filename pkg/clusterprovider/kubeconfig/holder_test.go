@@ -117,7 +117,7 @@ func TestHold_OnlyNamespacesThatTheSecretNames(t *testing.T) {
 		}
 		if message := c.Status.Conditions[0].Message; want == reasonNotAllowed && !strings.Contains(message,
 			"kubectl annotate secret berlin -n openmcp-system --overwrite clusters.clusterhub.dev/namespaces=teams") {
-			t.Errorf("%q does not say what to do", message)
+			t.Errorf("%q does not describe the next step", message)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 		t.Fatalf("%+v, the holder %s", state, h.holder())
 	}
 	if h.withdrawn(outdated) != "yes" {
-		t.Error("access is given for as long as the status does not say so")
+		t.Error("access is granted until the status reports it")
 	}
 	// A crash here: all steps are repeated.
 	state = ensure(c)
@@ -333,7 +333,7 @@ func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 	}
 	h.names("web,teams")
 	if h.withdrawn(outdated) != "not known" {
-		t.Error("access is given before the Secret says that it is this one's again")
+		t.Error("access is granted before the Secret records the Cluster again")
 	}
 	h.names("web")
 	state = ensure(c)

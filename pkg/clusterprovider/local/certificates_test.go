@@ -14,7 +14,7 @@ import (
 )
 
 // TestEnsure_LeavesOneCA takes over clusters that an earlier version created, with one CA for everything: their users continue to trust them, and
-// certificates of that CA give no access any more.
+// certificates of that CA no longer give access.
 func TestEnsure_LeavesOneCA(t *testing.T) {
 	p, object := newProvider(t, testOptions(t)), newCluster("blue")
 	certs := p.cluster(object.UID).certificates()
@@ -43,7 +43,7 @@ func TestEnsure_LeavesOneCA(t *testing.T) {
 		t.Errorf("the admin is %q: %v", user.Username, err)
 	}
 	if !bytes.Equal(config.CAData, before[certs.Cert("ca")]) {
-		t.Error("users of the cluster do not trust it any more")
+		t.Error("users of the cluster no longer trust it")
 	}
 	config.CertData, config.KeyData = before[certs.Cert("admin")], before[certs.Key("admin")]
 	if user, err := whoAmI(t.Context(), clientOf(t, config)); !apierrors.IsUnauthorized(err) {

@@ -71,7 +71,7 @@ func ensure(t *testing.T, p *Provider, object *v1alpha1.Cluster) (state clusterp
 	poll := func(ctx context.Context) (_ bool, err error) {
 		state, err = p.Ensure(ctx, object, clusterprovider.Profile{Config: configName})
 		if err == nil && !state.Ready && (state.RetryAfter == 0 || state.Info == "") {
-			t.Errorf("a cluster that is not ready does not say when and why: %+v", state)
+			t.Errorf("a cluster that is not ready has no reason or retry: %+v", state)
 		}
 		return state.Ready, err
 	}

@@ -51,7 +51,7 @@ func FuzzIssuerAnswer(f *testing.F) {
 		err := p.check(t.Context(), p.authenticator(provider), sets.New[string]())
 		if err != nil {
 			if !slices.Contains([]string{"it is not trusted: see the log of the provider", "it is not reachable: see the log of the provider"}, err.Error()) {
-				t.Errorf("the answer %q is told as %q", answer, err)
+				t.Errorf("the response %q is reported as %q", answer, err)
 			}
 			return
 		}

@@ -139,7 +139,7 @@ func TestProvider(t *testing.T) {
 			select {
 			case name := <-changed:
 				if !all.Has(name) {
-					t.Errorf("%s is to be looked at", name)
+					t.Errorf("%s is enqueued", name)
 				}
 				left.Delete(name)
 			case <-time.After(10 * checkInterval):
@@ -228,7 +228,7 @@ func TestProvider(t *testing.T) {
 		t.Error(err)
 	}
 
-	t.Log("So does what is left over, if it is known that there is no Cluster any more")
+	t.Log("Leftovers are deleted if the Cluster does not exist")
 	hub, unknown := sets.New(green.UID), errors.New("the hub is away")
 	exist := func(context.Context) (sets.Set[types.UID], error) { return hub, unknown }
 	if err := p.prune(ctx, exist); !errors.Is(err, unknown) {
@@ -274,15 +274,15 @@ func nothingLeft(t *testing.T, p *Provider, object *v1alpha1.Cluster) {
 	t.Helper()
 	for _, program := range []string{apiServer, controllerManager, "sh"} {
 		if pids := processes(t, program, string(object.UID)); len(pids) > 0 {
-			t.Errorf("the processes %v of %s are left", pids, program)
+			t.Errorf("the processes %v of %s remain", pids, program)
 		}
 	}
 	if exists(p.cluster(object.UID).dir) {
-		t.Error("the folder is left")
+		t.Error("the folder remains")
 	}
 	err := filepath.WalkDir(p.options.Dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(path, string(object.UID)) {
-			t.Errorf("%s is left", path)
+			t.Errorf("%s remains", path)
 		}
 		return err
 	})
@@ -290,7 +290,7 @@ func nothingLeft(t *testing.T, p *Provider, object *v1alpha1.Cluster) {
 		t.Error(err)
 	}
 	if n := stored(t, p, object.UID); n > 0 {
-		t.Errorf("%d keys are left in etcd", n)
+		t.Errorf("%d keys remain in etcd", n)
 	}
 }
 

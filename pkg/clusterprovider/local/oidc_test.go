@@ -50,13 +50,13 @@ func TestTrustOIDC(t *testing.T) {
 		t.Helper()
 		user, groups, err := login(token)
 		if err != nil || user != wantUser || !slices.Contains(groups, wantGroup) {
-			t.Errorf("somebody is %q in %v (%v), want %q in %q", user, groups, err, wantUser, wantGroup)
+			t.Errorf("the user is %q in %v (%v), want %q in %q", user, groups, err, wantUser, wantGroup)
 		}
 	}
 	fails := func(why, token string) {
 		t.Helper()
 		if user, groups, err := login(token); !apierrors.IsUnauthorized(err) {
-			t.Errorf("%s: somebody is %q in %v (%v)", why, user, groups, err)
+			t.Errorf("%s: the user is %q in %v (%v)", why, user, groups, err)
 		}
 	}
 	trust := func(providers ...v1alpha1.OIDCProviderConfig) error {
@@ -69,7 +69,7 @@ func TestTrustOIDC(t *testing.T) {
 		return err
 	}
 
-	fails("nobody is trusted yet", corp.Token(t, nil))
+	fails("no issuer is trusted yet", corp.Token(t, nil))
 	if err := trust(providerOf(corp, "corp", "kubectl")); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestTrustOIDC(t *testing.T) {
 	fails("another issuer's key", other.Token(t, map[string]any{"iss": corp.URL}))
 	only(t, p, apiServer, object.UID)
 
-	t.Log("What cannot be trusted is said, and does not keep the rest from being trusted")
+	t.Log("Untrusted issuers are reported, and do not affect the others")
 	bare := providerOf(other, "bare", "kubectl")
 	bare.UsernamePrefix, bare.GroupsPrefix, bare.UsernameClaim, bare.GroupsClaim = new(""), new("x-"), new("name"), new("teams")
 	plain := providerOf(corp, "plain", "kubectl")
@@ -116,19 +116,19 @@ func TestTrustOIDC(t *testing.T) {
 		t.Error("kube-apiserver was restarted")
 	}
 
-	t.Log("A restart keeps whom the cluster trusts")
+	t.Log("A restart preserves the trusted issuers")
 	if err := p.cluster(object.UID).process(apiServer).Kill(); err != nil {
 		t.Fatal(err)
 	}
 	ensure(t, p, object)
 	// It contacts the issuers only now.
-	eventually(t, "the issuers are asked", func() bool { _, _, err := login(corp.Token(t, nil)); return err == nil })
+	eventually(t, "kube-apiserver reaches the issuers", func() bool { _, _, err := login(corp.Token(t, nil)); return err == nil })
 	succeeds(corp.Token(t, nil), "corp:ann", "corp:devs")
 	if err := trust(providerOf(corp, "corp", "kubectl"), providerOf(corp, "corp", "web"), bare); err != nil {
 		t.Fatal(err)
 	}
 
-	t.Log("Trust is taken back, also when another issuer is down")
+	t.Log("Trust is revoked, also when another issuer is down")
 	other.Close()
 	loaded := func(state clusterprovider.State) string {
 		condition := meta.FindStatusCondition(state.Conditions, ConditionIssuers)
@@ -147,7 +147,7 @@ func TestTrustOIDC(t *testing.T) {
 	}
 	p.changed.Store(&look)
 	if err := trust(bare); !errors.As(err, &clusterprovider.NotYet{}) || asked != 1 {
-		t.Fatalf("kube-apiserver is restarted: %v, %d times asked to look", err, asked)
+		t.Fatalf("kube-apiserver is restarted: %v, enqueued %d times", err, asked)
 	}
 	// A second call does not wait for it, and does not restart again. It succeeds only once the new process has taken over.
 	restarted := only(t, p, apiServer, object.UID)
@@ -157,11 +157,11 @@ func TestTrustOIDC(t *testing.T) {
 	case again.Err() != nil, err != nil && !errors.As(err, &clusterprovider.NotYet{}):
 		t.Errorf("during the restart: %v", err)
 	case err == nil:
-		fails("an issuer that is trusted no more, says the second call", corp.Token(t, nil))
+		fails("an issuer that is no longer trusted by the second call", corp.Token(t, nil))
 	}
 	cancel()
 	if after := only(t, p, apiServer, object.UID); asked != 1 || after != restarted {
-		t.Errorf("kube-apiserver is restarted again: %d times asked to look", asked)
+		t.Errorf("kube-apiserver is restarted again: enqueued %d times", asked)
 	}
 	// Nor does a call while it does not run take it for one that has been started.
 	if err := p.cluster(object.UID).process(apiServer).Kill(); err != nil {
@@ -185,7 +185,7 @@ func TestTrustOIDC(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Log("A provider that ends during a restart leaves nothing that says so")
+	t.Log("A provider that exits during a restart leaves no record of it")
 	p.restarts.Store(object.UID, []byte("what it was restarted for"))
 	p = crash(t, p)
 	if got := loaded(ensure(t, p, object)); got != "True Loaded" {

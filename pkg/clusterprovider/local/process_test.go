@@ -174,7 +174,7 @@ func TestSupervise_SaysWhyAProcessEnds(t *testing.T) {
 		}
 		eventually(t, "the process ends", func() bool { running, err := proc.Running(); return err == nil && !running })
 		if err := p.supervise(proc, "/bin/sh", args); err == nil || !strings.Contains(err.Error(), "Error: no such flag") {
-			t.Errorf("why the process has ended is told as: %v", err)
+			t.Errorf("the exit of the process is reported as: %v", err)
 		}
 	}
 }

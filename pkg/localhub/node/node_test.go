@@ -137,7 +137,7 @@ func TestRun(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(bin, "end"), nil, 0o600)
 		end()
 		if err, left := <-ended, folders(dir); err != nil || len(left) > 0 {
-			t.Errorf("the node has ended with %v, and left %q", err, left)
+			t.Errorf("the node exited with %v, and left %q", err, left)
 		}
 		// A pod of another node does not concern this one.
 		if err := client.CoreV1().Pods(namespace).Delete(context.Background(), "other", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
@@ -149,7 +149,7 @@ func TestRun(t *testing.T) {
 	for _, name := range []string{"agent", "other"} {
 		pod := podOf(t, agent, namespace)
 		pod.Name = name
-		operatortest.Eventually(t, "the pod can be made", func() bool { // as soon as its ServiceAccount exists
+		operatortest.Eventually(t, "the pod can be created", func() bool { // as soon as its ServiceAccount exists
 			_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 			return err == nil
 		})
@@ -184,7 +184,7 @@ func TestRun(t *testing.T) {
 	said, err := os.ReadFile(log)
 	for _, want := range []string{"--health-probe-bind-address=127.0.0.1:", "user: system:serviceaccount:" + namespace + ":default\n"} {
 		if err != nil || !strings.Contains(string(said), want) {
-			t.Errorf("it says %s, %v, without %q", said, err, want)
+			t.Errorf("got %s, %v, want %q", said, err, want)
 		}
 	}
 	change("end")
@@ -200,31 +200,31 @@ func TestRun(t *testing.T) {
 	if err := pods.Delete(ctx, "agent", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	operatortest.Eventually(t, "its process is asked to end", func() bool {
+	operatortest.Eventually(t, "its process gets SIGTERM", func() bool {
 		said, err := os.ReadFile(log)
 		return err == nil && strings.Contains(string(said), "asked to end")
 	})
 	change("not ready")
-	await("other", "is looked at meanwhile", func(c corev1.ContainerStatus) bool { return c.State.Running != nil && !c.Ready })
+	await("other", "is checked concurrently", func(c corev1.ContainerStatus) bool { return c.State.Running != nil && !c.Ready })
 	change("ready")
-	await("other", "is looked at again", func(c corev1.ContainerStatus) bool { return c.Ready })
+	await("other", "is checked again", func(c corev1.ContainerStatus) bool { return c.Ready })
 	if pod, err := pods.Get(ctx, "agent", metav1.GetOptions{}); err != nil || pod.DeletionTimestamp == nil {
-		t.Errorf("before its process has ended the pod is gone: %v", err)
+		t.Errorf("the pod is deleted before its process has exited: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(bin, "end"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	operatortest.Eventually(t, "the pod is gone", func() bool {
+	operatortest.Eventually(t, "the pod is deleted", func() bool {
 		_, err := pods.Get(ctx, "agent", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return false
 		}
 		if runs, err := process.Running(); err != nil || runs {
-			t.Fatalf("the pod is gone before its process: %v", err)
+			t.Fatalf("the pod is deleted before its process: %v", err)
 		}
 		return true
 	})
-	operatortest.Eventually(t, "its files are gone", func() bool {
+	operatortest.Eventually(t, "its files are deleted", func() bool {
 		_, err := os.Stat(process.Dir)
 		return errors.Is(err, fs.ErrNotExist)
 	})

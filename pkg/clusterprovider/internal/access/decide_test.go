@@ -32,7 +32,7 @@ var (
 	anyTime    = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	notHeld    = hub.Because(hub.ReasonClusterNotHeld, errors.New("it is not yours"))
 	notFound   = hub.Because(v1alpha1.ReasonInvalidReference, errors.New("not found"))
-	errUnknown = errors.New("the hub does not answer")
+	errUnknown = errors.New("the hub does not respond")
 )
 
 // pending returns a request that is prepared for a provider and has no access yet.
@@ -170,9 +170,9 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 	const first = "grant: its current spec has not been granted"
 	decides(t, pending, decided{
 		"all is well":                        {func(*seen) {}, first},
-		"nobody has looked closer":           {func(s *seen) { s.closer = nil }, "look"},
+		"the closer facts are not read":      {func(s *seen) { s.closer = nil }, "look"},
 		"it is to be ignored":                {func(s *seen) { s.annotate("ignore") }, "leave"},
-		"it is to be looked at":              {func(s *seen) { s.annotate("reconcile") }, first + ", forced"},
+		"it has the annotation reconcile":    {func(s *seen) { s.annotate("reconcile") }, first + ", forced"},
 		"it is not prepared":                 {func(s *seen) { s.condition("Prepared", metav1.ConditionFalse, "X", "") }, "leave"},
 		"it is prepared as it was":           {func(s *seen) { s.condition("Prepared", metav1.ConditionTrue, "X", ""); s.ar.Generation++ }, "leave"},
 		"it has no labels":                   {func(s *seen) { s.ar.Labels = nil }, "leave"},
@@ -181,21 +181,21 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 		"it is in no phase yet":              {func(s *seen) { s.ar.Status.Phase = "" }, "leave"},
 		"of a provider elsewhere":            {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "leave"},
 		"the Cluster is gone":                {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
-		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: the hub does not answer"},
+		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: the hub does not respond"},
 		"the cluster is being taken":         {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
 		"the Cluster is being deleted":       {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster is not ready":           {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster does not have it":       {func(s *seen) { s.closer.withheld = notHeld }, "explain: ClusterNotHeld, again in 5m0s"},
-		"nobody knows whether it has it":     {func(s *seen) { s.closer.withheld = errUnknown }, "explain: the hub does not answer"},
-		"the cluster cannot be reached":      {func(s *seen) { s.closer.unreachable = errUnknown }, "explain: the hub does not answer"},
+		"unknown whether it has it":          {func(s *seen) { s.closer.withheld = errUnknown }, "explain: the hub does not respond"},
+		"the cluster cannot be reached":      {func(s *seen) { s.closer.unreachable = errUnknown }, "explain: the hub does not respond"},
 		"its ttl is not over":                {func(s *seen) { s.ttl(time.Second) }, first},
 		"its ttl is over":                    {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, take back, again in 5m0s"},
 		"an issuer":                          {func(s *seen) { s.ar.Spec.OIDC = &v1alpha1.OIDCConfig{} }, first},
-		"an issuer, which nobody can trust":  {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = errUnknown }, "refuse: the hub does not answer"},
+		"an issuer, without support":         {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
+		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = errUnknown }, "refuse: the hub does not respond"},
 		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = hub.Because(hub.ReasonSecretsForbidden, errUnknown) }, "refuse: SecretsForbidden, take back"},
-		"its Secret is somebody else's":      {func(s *seen) { s.closer.answer = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
-		"its source is somebody else's":      {func(s *seen) { s.closer.source = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
+		"its Secret has another owner":       {func(s *seen) { s.closer.answer = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
+		"its source has another owner":       {func(s *seen) { s.closer.source = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
 		"a source on a hub that serves none": {func(s *seen) { s.closer.source, s.closer.sources = secretSeen{Secret: &corev1.Secret{}}, false }, first},
 	})
 }
@@ -204,46 +204,46 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	const changed = "grant: its Secret is missing or was changed"
 	decides(t, granted, decided{
-		"all is well":                       {func(*seen) {}, "keep" + look},
-		"nobody has looked closer":          {func(s *seen) { s.closer = nil }, "look"},
-		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "grant: an annotation requests it, forced"},
-		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
-		"it is of another generation":       {func(s *seen) { s.edit() }, "grant: its current spec has not been granted"},
-		"it is changed, and not looked at":  {func(s *seen) { s.ar.Generation++ }, "leave"},
-		"it says that it has no access":     {func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, "grant: its current spec has not been granted"},
-		"its Secret is gone":                {func(s *seen) { s.closer.answer = gone }, changed},
-		"its Secret is another request's":   {func(s *seen) { s.closer.answer.OwnerReferences[0].UID = "2" }, "refuse: ResourceNotManaged"},
-		"its Secret has no kubeconfig":      {func(s *seen) { s.closer.answer.Data["kubeconfig"] = nil }, changed},
-		"its source is gone":                {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is missing or was changed"},
-		"the hub has no place for sources":  {func(s *seen) { s.closer.source, s.closer.sources = gone, false }, "keep" + look},
-		"the cluster is elsewhere":          {func(s *seen) { s.closer.endpoint = "there" }, "grant: the endpoint of the cluster changed"},
-		"nobody knows where the cluster is": {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", errUnknown }, "keep" + look},
-		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
-		"the Cluster is being deleted":      {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
-		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
-		"the cluster is being taken":        {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
-		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
-		"nobody knows whether it has it":    {func(s *seen) { s.closer.withheld = errUnknown }, "keep: the hub does not answer"},
-		"nobody knows, and it is to be looked at": {func(s *seen) { s.closer.withheld = errUnknown; s.annotate("reconcile") },
-			"explain: the hub does not answer, forced"},
+		"all is well":                      {func(*seen) {}, "keep" + look},
+		"the closer facts are not read":    {func(s *seen) { s.closer = nil }, "look"},
+		"it has the annotation reconcile":  {func(s *seen) { s.annotate("reconcile") }, "grant: an annotation requests it, forced"},
+		"it is to be ignored":              {func(s *seen) { s.annotate("ignore") }, "leave"},
+		"it is of another generation":      {func(s *seen) { s.edit() }, "grant: its current spec has not been granted"},
+		"it is changed, and ignored":       {func(s *seen) { s.ar.Generation++ }, "leave"},
+		"its status has no access":         {func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, "grant: its current spec has not been granted"},
+		"its Secret is gone":               {func(s *seen) { s.closer.answer = gone }, changed},
+		"its Secret is another request's":  {func(s *seen) { s.closer.answer.OwnerReferences[0].UID = "2" }, "refuse: ResourceNotManaged"},
+		"its Secret has no kubeconfig":     {func(s *seen) { s.closer.answer.Data["kubeconfig"] = nil }, changed},
+		"its source is gone":               {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is missing or was changed"},
+		"the hub has no place for sources": {func(s *seen) { s.closer.source, s.closer.sources = gone, false }, "keep" + look},
+		"the cluster is elsewhere":         {func(s *seen) { s.closer.endpoint = "there" }, "grant: the endpoint of the cluster changed"},
+		"the endpoint is unknown":          {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", errUnknown }, "keep" + look},
+		"the Cluster is not ready":         {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
+		"the Cluster is being deleted":     {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
+		"the Cluster is gone":              {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
+		"the cluster is being taken":       {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
+		"the Cluster does not have it":     {func(s *seen) { s.closer.withheld = notHeld }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
+		"unknown whether it has it":        {func(s *seen) { s.closer.withheld = errUnknown }, "keep: the hub does not respond"},
+		"unknown, with the annotation reconcile": {func(s *seen) { s.closer.withheld = errUnknown; s.annotate("reconcile") },
+			"explain: the hub does not respond, forced"},
 		"its token is old": {func(s *seen) { s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour)) },
 			"renew: its token expires at 2030-01-02T23:04:05Z"},
 		"its token is old, and the cluster away": {func(s *seen) {
 			s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour))
 			s.closer.unreachable = errUnknown
-		}, "explain: the hub does not answer"},
+		}, "explain: the hub does not respond"},
 		"its token is to be renewed in a minute": {func(s *seen) {
 			created, expires, _ := answer.Lifetime(s.closer.answer.Secret)
 			s.now = answer.RenewalOf(s.ar, created, expires).Add(-time.Minute)
 		}, "keep, again in 1m0s"},
 		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
 			"keep, again in " + nextCheck(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
-		"its token outlives it":           {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives the request, or has no expiration time"},
-		"its token does not say how long": {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives the request, or has no expiration time"},
-		"a cluster whose clock is ahead":  {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
-		"its ttl is over":                 {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
-		"it asks for an issuer":           {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secrets may not be read":     {func(s *seen) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)} }, "refuse: SecretsForbidden"},
+		"its token outlives it":          {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives the request, or has no expiration time"},
+		"its token has no expiration":    {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives the request, or has no expiration time"},
+		"a cluster whose clock is ahead": {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
+		"its ttl is over":                {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
+		"it asks for an issuer":          {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
+		"its Secrets may not be read":    {func(s *seen) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)} }, "refuse: SecretsForbidden"},
 		"the same when it asks for more": {func(s *seen) {
 			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)}
 			s.edit()
@@ -260,7 +260,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 func TestDecide_AfterAnUpgrade(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	decides(t, byOIDC, decided{
-		"all is said":                        {func(*seen) {}, "keep" + look},
+		"the status is complete":             {func(*seen) {}, "keep" + look},
 		"not which issuer is trusted":        {func(s *seen) { s.ar.Status.Conditions = s.ar.Status.Conditions[:1] }, "grant: its status does not record the trusted issuer"},
 		"another issuer is":                  {func(s *seen) { s.ar.Spec.OIDC.Issuer = "https://other" }, "grant: its status does not record the trusted issuer"},
 		"no short-lived tokens of an issuer": {func(s *seen) { s.closer.source = gone }, "keep" + look},
@@ -293,39 +293,39 @@ func TestDecide_TheEnd(t *testing.T) {
 	decides(t, granted, decided{
 		"it is deleted":                     {func(*seen) {}, "end, take back"},
 		"without labels":                    {func(s *seen) { s.ar.Labels = nil }, "end, take back"},
-		"nobody looks closer":               {func(s *seen) { s.closer = nil }, "end, take back"},
+		"the closer facts are not read":     {func(s *seen) { s.closer = nil }, "end, take back"},
 		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "end: InvalidReference"},
 		"the Cluster is another provider's": {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "end: the cluster belongs to another provider"},
-		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: revoking access: the hub does not answer"},
+		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: revoking access: the hub does not respond"},
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "end, take back"},
 		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "end, take back"},
-		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "end, take back"},
+		"it has the annotation reconcile":   {func(s *seen) { s.annotate("reconcile") }, "end, take back"},
 		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
 		"another's finalizer alone":         {func(s *seen) { s.ar.Finalizers = []string{"example.com/x"} }, "leave"},
 	}, (*seen).delete)
 	decides(t, withdrawn, decided{
-		"nothing is left":         {func(*seen) {}, "end: ClusterNotHeld"},
-		"nobody has asked again":  {func(s *seen) { s.closer = nil }, "look"},
-		"the cluster came back":   {func(s *seen) { s.closer.withheld = nil }, "end, take back"},
-		"nobody knows":            {func(s *seen) { s.closer.withheld = errUnknown }, "end, take back"},
-		"its Secret may be there": {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
-		"something may be left": {func(s *seen) {
+		"no access remains":             {func(*seen) {}, "end: ClusterNotHeld"},
+		"the closer facts are not read": {func(s *seen) { s.closer = nil }, "look"},
+		"the cluster came back":         {func(s *seen) { s.closer.withheld = nil }, "end, take back"},
+		"unknown":                       {func(s *seen) { s.closer.withheld = errUnknown }, "end, take back"},
+		"its Secret may be there":       {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
+		"access may remain": {func(s *seen) {
 			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; revoking access: no")
 		}, "end, take back"},
-		"it says something else": {func(s *seen) { s.condition("AccessReady", "False", "X", "it is not yours") }, "end, take back"},
+		"another reason": {func(s *seen) { s.condition("AccessReady", "False", "X", "it is not yours") }, "end, take back"},
 	}, (*seen).delete)
 }
 
 func TestDecide_Withdrawn(t *testing.T) {
 	decides(t, withdrawn, decided{
-		"nothing is left": {func(*seen) {}, "withdraw: ClusterNotHeld, again in 5m0s"},
-		"something may be left": {func(s *seen) {
+		"no access remains": {func(*seen) {}, "withdraw: ClusterNotHeld, again in 5m0s"},
+		"access may remain": {func(s *seen) {
 			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; revoking access: no")
 		}, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
-		"it is changed":         {func(s *seen) { s.edit() }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
-		"it is to be looked at": {func(s *seen) { s.annotate("reconcile") }, "withdraw: ClusterNotHeld, forced, again in 5m0s"},
-		"the cluster came back": {func(s *seen) { s.closer.withheld = nil }, "grant: its current spec has not been granted"},
-		"it was never held":     {func(s *seen) { s.ar.Finalizers = nil }, "explain: ClusterNotHeld, again in 5m0s"},
+		"it is changed":                   {func(s *seen) { s.edit() }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
+		"it has the annotation reconcile": {func(s *seen) { s.annotate("reconcile") }, "withdraw: ClusterNotHeld, forced, again in 5m0s"},
+		"the cluster came back":           {func(s *seen) { s.closer.withheld = nil }, "grant: its current spec has not been granted"},
+		"it was never held":               {func(s *seen) { s.ar.Finalizers = nil }, "explain: ClusterNotHeld, again in 5m0s"},
 	})
 }
 
@@ -340,7 +340,7 @@ func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
 		"another issuer is first":   {hub.Because(hub.ReasonOIDCConflict, errUnknown), pending, "refuse: OIDCConflict, take back"},
 		"not what was given before": {hub.Because(hub.ReasonOIDCIssuerRefused, errUnknown), granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
 		"not for good":              {hub.Because(hub.ReasonRecreating, errUnknown), pending, "refuse: WaitingForRecreation"},
-		"it does not answer":        {errUnknown, pending, "refuse: the hub does not answer"},
+		"it does not respond":       {errUnknown, pending, "refuse: the hub does not respond"},
 		"it is on its way":          {hub.Because(hub.ReasonClusterNotReady, clusterprovider.NotYet{}), pending, "refuse: ClusterNotReady, again in 2s"},
 	} {
 		if got := (decision{do: grant}).refuse(c.from().ar, c.why).String(); got != c.want {
@@ -348,11 +348,11 @@ func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
 		}
 	}
 	d := decision{}.refuse(pending().ar, hub.Because(hub.ReasonOIDCPrefixRefused, errors.New("no"))).alsoFailed(errUnknown)
-	if got := d.String(); got != "refuse: OIDCPrefixRefused, take back" || d.why.Error() != "no\nthe hub does not answer" {
-		t.Errorf("what cannot be taken back: %s, %v", got, d.why)
+	if got := d.String(); got != "refuse: OIDCPrefixRefused, take back" || d.why.Error() != "no\nthe hub does not respond" {
+		t.Errorf("access that cannot be revoked: %s, %v", got, d.why)
 	}
 	if d := d.alsoFailed(clusterprovider.NotYet{}); d.again != hub.RetryInterval {
-		t.Errorf("a cluster that is on its way is asked again in %s", d.again)
+		t.Errorf("a cluster in progress is retried after %s", d.again)
 	}
 }
 
@@ -365,11 +365,11 @@ func TestStillValid(t *testing.T) {
 		"a token":                        {granted, func(*seen) {}, true},
 		"an issuer":                      {byOIDC, func(*seen) {}, true},
 		"a token that has expired":       {granted, func(s *seen) { s.now = anyTime.Add(99 * time.Hour) }, false},
-		"a token that says nothing":      {granted, func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = nil }, false},
+		"a token without expiration":     {granted, func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = nil }, false},
 		"its Secret is gone":             {granted, func(s *seen) { s.closer.answer = gone }, false},
-		"its Secret is somebody else's":  {granted, func(s *seen) { s.closer.answer.Labels = nil }, false},
-		"nobody has looked":              {granted, func(s *seen) { s.closer = nil }, false},
-		"nobody has read its Secret":     {granted, func(s *seen) { s.closer.answer = secretSeen{} }, false},
+		"its Secret has another owner":   {granted, func(s *seen) { s.closer.answer.Labels = nil }, false},
+		"the closer facts are not read":  {granted, func(s *seen) { s.closer = nil }, false},
+		"its Secret is not read":         {granted, func(s *seen) { s.closer.answer = secretSeen{} }, false},
 		"it is of another generation":    {granted, func(s *seen) { s.ar.Generation++ }, false},
 		"it is pending":                  {granted, func(s *seen) { s.ar.Status.Phase = v1alpha1.REQUEST_PENDING }, false},
 		"what could not be renewed last": {granted, func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, true},

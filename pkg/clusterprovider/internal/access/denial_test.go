@@ -122,7 +122,7 @@ func TestDenial_IsNotUndone(t *testing.T) {
 		"the labels of another":      {func(ar *v1alpha1.AccessRequest) { ar.Labels[v1alpha1.ProviderLabel] = "other" }, nothing},
 		"for no Cluster till then":   {func(ar *v1alpha1.AccessRequest) { ar.Labels, ar.Spec.ClusterRef = nil, nil }, nothing},
 		"labels removed with a spec": {nothing, func(ar *v1alpha1.AccessRequest) { ar.Labels = nil }},
-		"looked at when it is ignored": {func(ar *v1alpha1.AccessRequest) {
+		"reconciled when it is ignored": {func(ar *v1alpha1.AccessRequest) {
 			ar.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationAnnotationValueIgnore}
 		}, func(ar *v1alpha1.AccessRequest) { ar.Annotations = nil }},
 	} {
@@ -130,7 +130,7 @@ func TestDenial_IsNotUndone(t *testing.T) {
 			o := newWithOperator(t, changes[0])
 			o.look()
 			if !o.edit(changes[1]) {
-				t.Error("it is not looked at")
+				t.Error("it is not reconciled")
 			}
 			o.look()
 			o.staysDenied("after a change")
@@ -150,7 +150,7 @@ func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
 	o.edit(nothing)
 	o.edit(nothing)
 	o.look()
-	o.staysDenied("set back before it was looked at")
+	o.staysDenied("reset before it was reconciled")
 }
 
 // TestDenial_IsRememberedWhileAccessIsTakenBack: granted access is revoked, however often the operator sets the request to Pending until then.
@@ -179,18 +179,18 @@ func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	o.look()
 	before, ar := o.request(), o.request()
 	if meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess) || len(ar.Finalizers) != 1 {
-		t.Fatalf("its access was taken back: %+v", ar)
+		t.Fatalf("its access was revoked: %+v", ar)
 	}
 	ar.Finalizers = nil
 	if err := o.hub.Update(t.Context(), ar); err != nil {
 		t.Fatal(err)
 	}
 	if !o.sees(before) {
-		t.Error("that its finalizer is removed is not looked at")
+		t.Error("the removal of its finalizer causes no reconcile")
 	}
 	o.look()
 	if !o.Begun(o.request()) {
-		t.Error("nobody takes its access back any more")
+		t.Error("its access is not revoked")
 	}
 	// A request without access gets no finalizer.
 	o = newWithOperator(t, nothing)

@@ -58,7 +58,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	other := byIssuer("other", "https://other", nil, "view")
 	_ = r.gives(other)
 	if !slices.Equal(r.trusted(), []string{"https://corp", "https://other"}) {
-		t.Errorf("meanwhile another request has the cluster trust %v", r.trusted())
+		t.Errorf("concurrently, another request makes the cluster trust %v", r.trusted())
 	}
 	for _, failure := range []error{err, fmt.Errorf("revoking access: %w", err)} {
 		ar.ResourceVersion = ""
@@ -99,6 +99,6 @@ func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
 		t.Errorf("a renewal that is overdue comes after %s", look)
 	}
 	if look := nextCheck(ar, now, time.Time{}); look < clusterprovider.ResyncInterval {
-		t.Errorf("what is never renewed is looked at after %s", look)
+		t.Errorf("access that is never renewed is checked after %s", look)
 	}
 }

@@ -123,7 +123,7 @@ func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	}
 	r.changed().Delete(event.DeleteEvent{Object: good})
 	if err := r.issuers.Again(t.Context(), r.cluster); err != nil || len(r.trusted()) != 0 {
-		t.Errorf("what was found of a request is kept when that is gone by force: %v, %v", r.trusted(), err)
+		t.Errorf("the state of a request remains after its forced deletion: %v, %v", r.trusted(), err)
 	}
 	if err := r.gives(good); err != nil {
 		t.Fatalf("good: %v", err)
@@ -157,7 +157,7 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if r.bindings() != 0 || len(r.truster.asked) != 0 {
-		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.trusted())
+		t.Errorf("%d bindings remain, and the cluster trusts %v", r.bindings(), r.trusted())
 	}
 }
 
@@ -210,12 +210,12 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 		t.Error("it is let go though its issuer may be trusted")
 	}
 	if n := r.bindings(); n != 0 {
-		t.Errorf("%d bindings are left", n)
+		t.Errorf("%d bindings remain", n)
 	}
 }
 
 // TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames: after a change of the issuer, others may use the names of the previous one: these names have no
-// rights any more, even if the rights for the new names cannot be granted.
+// rights, even if the rights for the new names cannot be granted.
 func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
@@ -238,7 +238,7 @@ func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := r.bindings(); n != 0 {
-		t.Errorf("%d bindings are left", n)
+		t.Errorf("%d bindings remain", n)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	ar.Status.Phase = v1alpha1.REQUEST_GRANTED
 	hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
 	if do, _, _ := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != grant {
-		t.Error("nobody makes the cluster trust its issuer again")
+		t.Error("the cluster does not trust its issuer again")
 	}
 	trust.Say(ar, true)
 	if do, _, renewal := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != keep || !renewal.IsZero() {
@@ -376,7 +376,7 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	}
 }
 
-// TestRefused_WithoutASecretNothingStays: a request whose Secrets cannot be written any more when its spec changes does not keep its previous access.
+// TestRefused_WithoutASecretNothingStays: a request whose Secrets can no longer be written when its spec changes does not keep its previous access.
 func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
@@ -395,6 +395,6 @@ func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if r.bindings() != 0 || len(r.trusted()) != 0 {
-		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.trusted())
+		t.Errorf("%d bindings remain, and the cluster trusts %v", r.bindings(), r.trusted())
 	}
 }

@@ -111,7 +111,7 @@ func TestRoles_TheConditionFollowsTheCluster(t *testing.T) {
 		{"one comes", func() error {
 			return r.in.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "api", Name: "there"}})
 		}, missing + "ClusterRole typo", 0},
-		{"the cluster does not answer", func() error { r.down = errors.New("out of reach"); return nil }, missing + "ClusterRole typo", 0},
+		{"the cluster does not respond", func() error { r.down = errors.New("out of reach"); return nil }, missing + "ClusterRole typo", 0},
 		{"all are there", func() error {
 			r.down = nil
 			return r.in.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "typo"}})
@@ -160,6 +160,6 @@ func TestRoles_OneListForAllRequestsOfACluster(t *testing.T) {
 		r.looks(ar.(*v1alpha1.AccessRequest), time.Hour)
 	}
 	if r.lists != 1 {
-		t.Errorf("%d lists of a cluster that does not answer", r.lists)
+		t.Errorf("%d lists of a cluster that does not respond", r.lists)
 	}
 }

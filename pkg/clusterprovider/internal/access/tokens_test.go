@@ -46,14 +46,14 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		gone           bool
 		other          bool
 	}{
-		"a ttl that was made shorter":          {ttl: time.Hour, until: day, expires: day, gone: true},
-		"a ttl that was made longer":           {ttl: 60 * day, until: day, expires: day},
-		"somebody else's account":              {ttl: time.Hour, until: day, expires: day, other: true},
+		"a ttl that was reduced":               {ttl: time.Hour, until: day, expires: day, gone: true},
+		"a ttl that was increased":             {ttl: 60 * day, until: day, expires: day},
+		"another owner's account":              {ttl: time.Hour, until: day, expires: day, other: true},
 		"a Secret that is gone":                {ttl: time.Hour, until: day, gone: true},
 		"a Secret that was edited":             {ttl: time.Hour, until: day, expires: time.Minute, gone: true},
 		"a cluster whose clock is ahead":       {ttl: time.Hour, until: time.Hour, expires: 2 * time.Hour},
 		"an earlier version's":                 {ttl: time.Hour, expires: day, gone: true},
-		"an earlier version's, as asked for":   {ttl: time.Hour, expires: time.Hour},
+		"an earlier version's, as requested":   {ttl: time.Hour, expires: time.Hour},
 		"an earlier version's, without Secret": {ttl: time.Hour},
 	} {
 		ar := withTTL(c.ttl, now)

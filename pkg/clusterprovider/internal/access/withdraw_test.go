@@ -123,7 +123,7 @@ func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T)
 		t.Errorf("%+v, %v", result, err)
 	}
 	if l.hasSecret() {
-		t.Error("the Secret is left")
+		t.Error("the Secret remains")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted: the former cluster of a request that has nothing in it any more need not respond for the
+// TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted: the former cluster of a request without remaining objects need not respond for the
 // request to be deleted.
 func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -154,8 +154,8 @@ func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 		before func(ar *v1alpha1.AccessRequest)
 		gone   bool
 	}{
-		"nothing is left":            {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }, gone: true},
-		"something may be left":      {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "; revoking access: no") }},
+		"no access remains":          {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }, gone: true},
+		"access may remain":          {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "; revoking access: no") }},
 		"the cluster came back":      {before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }},
 		"it does not know of it yet": {why: "it is not yours", before: func(*v1alpha1.AccessRequest) {}},
 		"its Secret is by the status there": {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) {
@@ -234,7 +234,7 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 		// The Cluster has its cluster again, and its provider reconciles the request like any other.
 		said := meta.FindStatusCondition(l.now().Status.Conditions, clusterprovider.ConditionAccess)
 		if l.now().Status.IsGranted() || said == nil || said.Reason != hub.ReasonClusterNotReady {
-			t.Errorf("%s: it says that it has access: %+v", name, l.now().Status)
+			t.Errorf("%s: it has access in its status: %+v", name, l.now().Status)
 		}
 		now := l.now()
 		now.Labels, now.Finalizers, now.Annotations = before.Labels, before.Finalizers, nil
@@ -284,7 +284,7 @@ func (l *lender) Connect(ctx context.Context, _ *v1alpha1.Cluster) (*rest.Config
 	if l.host != "" {
 		return &rest.Config{Host: l.host}, nil
 	}
-	return nil, errors.New("the cluster does not answer")
+	return nil, errors.New("the cluster does not respond")
 }
 
 func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) {
@@ -293,7 +293,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 	provider.why = "it is not yours"
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ar)}
 	if _, err := r.Reconcile(t.Context(), name); err == nil {
-		t.Error("a cluster that does not answer is not tried again")
+		t.Error("a cluster that does not respond is not tried again")
 	}
 	if err := server.Get(t.Context(), name.NamespacedName, ar); err != nil {
 		t.Fatal(err)

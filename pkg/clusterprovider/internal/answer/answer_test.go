@@ -74,12 +74,12 @@ func TestLifetimeFor_NoTokenOutlivesItsRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		ttl, age, want time.Duration
 	}{
-		"the ttl":                    {ttl: 24 * time.Hour, want: 24 * time.Hour},
-		"what is left of it":         {ttl: 24 * time.Hour, age: 20 * time.Hour, want: 4 * time.Hour},
-		"the least that servers do":  {ttl: 30 * time.Second, want: 10 * time.Minute},
-		"little is left":             {ttl: time.Hour, age: 59 * time.Minute, want: 10 * time.Minute},
-		"it is over":                 {ttl: time.Hour, age: 2 * time.Hour, want: 10 * time.Minute},
-		"a ttl beyond what is asked": {ttl: 365 * 24 * time.Hour, want: 30 * 24 * time.Hour},
+		"the ttl":                             {ttl: 24 * time.Hour, want: 24 * time.Hour},
+		"the rest of it":                      {ttl: 24 * time.Hour, age: 20 * time.Hour, want: 4 * time.Hour},
+		"the least that servers do":           {ttl: 30 * time.Second, want: 10 * time.Minute},
+		"little remains":                      {ttl: time.Hour, age: 59 * time.Minute, want: 10 * time.Minute},
+		"it is over":                          {ttl: time.Hour, age: 2 * time.Hour, want: 10 * time.Minute},
+		"a ttl beyond the requested lifetime": {ttl: 365 * 24 * time.Hour, want: 30 * 24 * time.Hour},
 	} {
 		if got := LifetimeFor(withTTL(c.ttl, now.Add(-c.age)), now); got < c.want-time.Second || got > c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -93,11 +93,11 @@ func TestOutlives(t *testing.T) {
 		ttl, lifetime time.Duration
 		want          bool
 	}{
-		"as asked for":                {ttl: time.Hour, lifetime: time.Hour},
-		"a clock that is ahead":       {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
-		"a ttl that was made shorter": {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
-		"an earlier version's":        {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
-		"the least that servers do":   {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
+		"as requested":              {ttl: time.Hour, lifetime: time.Hour},
+		"a clock that is ahead":     {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
+		"a ttl that was reduced":    {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
+		"an earlier version's":      {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
+		"the least that servers do": {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
 	} {
 		if got := Outlives(withTTL(c.ttl, now), now.Add(c.lifetime), now); got != c.want {
 			t.Errorf("%s: %t", name, got)

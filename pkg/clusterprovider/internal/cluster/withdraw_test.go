@@ -48,7 +48,7 @@ func (l *lender) Connect(ctx context.Context, _ *v1alpha1.Cluster) (*rest.Config
 	if l.host != "" {
 		return &rest.Config{Host: l.host}, nil
 	}
-	return nil, errors.New("the cluster does not answer")
+	return nil, errors.New("the cluster does not respond")
 }
 
 func newReconciler(provider clusterprovider.Provider, server client.Client) *Reconciler {
@@ -68,10 +68,10 @@ func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T)
 
 	given, _ := r.access.Giving(object.UID)
 	if result, err := r.withdraw(t.Context(), object, state); err != nil || result.RequeueAfter != hub.RetryInterval || released > 0 {
-		t.Errorf("while somebody gives access: %+v, %v, released %d times", result, err, released)
+		t.Errorf("while access is being granted: %+v, %v, released %d times", result, err, released)
 	}
 	if result, err := r.remove(t.Context(), deleted, clusterprovider.Profile{}); err != nil || result.RequeueAfter != hub.RetryInterval {
-		t.Errorf("a Cluster is let go while somebody gives access: %+v, %v", result, err)
+		t.Errorf("a Cluster is released while access is being granted: %+v, %v", result, err)
 	}
 	given()
 	given()
@@ -79,14 +79,14 @@ func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T)
 	provider.reached = func(ctx context.Context) {
 		reached++
 		if _, ok := ctx.Deadline(); !ok {
-			t.Error("it may take for ever, in which nobody is given access")
+			t.Error("revoking has no timeout, and blocks grants")
 		}
 		if _, ok := r.access.Giving(object.UID); ok {
-			t.Error("access is given meanwhile")
+			t.Error("access is granted concurrently")
 		}
 	}
 	if _, err := r.withdraw(t.Context(), object, state); err == nil || released > 0 || reached != 1 {
-		t.Errorf("while the cluster does not answer: %v, released %d times, asked %d times", err, released, reached)
+		t.Errorf("while the cluster does not respond: %v, released %d times, reached %d times", err, released, reached)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
 	given, _ := r.access.Giving("gone")
 	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != hub.RetryInterval {
-		t.Errorf("while somebody gives access for it: %+v, %v", result, err)
+		t.Errorf("while access is being granted for it: %+v, %v", result, err)
 	}
 	given()
 	of := types.UID("")
@@ -124,7 +124,7 @@ func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 		}
 	}
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "revoking the access") || of != "gone" {
-		t.Errorf("what the one before had is not taken back: %v", err)
+		t.Errorf("the access of the previous Cluster is not revoked: %v", err)
 	}
 	// The requests for which access was granted may be for a Cluster with the same name.
 	if err := server.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil || ar.Status.IsGranted() {
@@ -150,7 +150,7 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	}
 	provider.why = "it is not yours"
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "revoking the access") {
-		t.Errorf("nothing is taken back: %v", err)
+		t.Errorf("no access is revoked: %v", err)
 	}
 	if err := server.Get(t.Context(), name.NamespacedName, object); err != nil || len(object.Finalizers)+len(object.Status.Conditions) > 0 {
 		t.Errorf("what is to be ignored is changed: %+v, %v", object, err)

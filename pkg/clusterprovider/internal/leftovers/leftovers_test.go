@@ -33,7 +33,7 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	s.grant(request("others", "others-1"), hub.Identity{Name: "other", Environment: "e"}, false)
 	kept := s.objects()
 	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked > 0 {
-		t.Errorf("nothing is left, and the hub is asked %d times: %v", s.asked, err)
+		t.Errorf("nothing remains, and the hub gets %d requests: %v", s.asked, err)
 	}
 	s.want(kept)
 
@@ -41,7 +41,7 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	s.grant(lost, s.Identity, false)
 	s.grant(long, s.Identity, false)
 	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 6 {
-		t.Errorf("the hub is asked %d times for two requests, their token sources, and for the Cluster: %v", s.asked, err)
+		t.Errorf("the hub gets %d requests for two requests, their token sources, and for the Cluster: %v", s.asked, err)
 	}
 	// Their names are the request's, and they have no bindings.
 	kept["ClusterRole lost-named"], kept["ClusterRole "+long.Name+"-named"] = "lost-1", "long-1"
@@ -74,9 +74,9 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 			}
 			s.client = fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
 		}, false},
-		"nobody knows of which hub it is":                  {func(s *swept) { s.forget("cluster-uid") }, false},
-		"nobody knows of which request it is":              {func(s *swept) { s.forget("accessrequest") }, false},
-		"nobody knows of which request of this name it is": {func(s *swept) { s.forget("accessrequest-uid") }, false},
+		"without the hub":                {func(s *swept) { s.forget("cluster-uid") }, false},
+		"without the request":            {func(s *swept) { s.forget("accessrequest") }, false},
+		"without the UID of the request": {func(s *swept) { s.forget("accessrequest-uid") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)
@@ -211,7 +211,7 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 		},
 	})
 	if err := s.sweep(t.Context(), failing, s.cluster); err == nil {
-		t.Error("the error is not told")
+		t.Error("the error is not logged")
 	}
 	want := []string{"RoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "Role"}
 	if !slices.Equal(deleted, want) {
@@ -232,11 +232,11 @@ func TestLeftovers_TokenSources(t *testing.T) {
 		refuse    error
 		goes, end bool
 	}{
-		"its own":                        {of: "teams/lost", goes: true, end: true},
-		"another request's":              {of: "teams/kept", end: true},
-		"another provider's":             {by: hub.Identity{Name: "q", Environment: "e"}, of: "teams/lost", end: true},
-		"there are none":                 {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
-		"it is not known, and asked for": {of: "teams/lost", refuse: errors.New("the hub is away")},
+		"its own":                {of: "teams/lost", goes: true, end: true},
+		"another request's":      {of: "teams/kept", end: true},
+		"another provider's":     {by: hub.Identity{Name: "q", Environment: "e"}, of: "teams/lost", end: true},
+		"there are none":         {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
+		"unknown, with an error": {of: "teams/lost", refuse: errors.New("the hub is away")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, lost := newSwept(t), request("lost", "lost-1")
@@ -267,7 +267,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 				t.Errorf("the token source: %v", err)
 			}
 			if _, left := s.objects()["ServiceAccount accessrequests/"+s.Hash(lost)]; left == c.end {
-				t.Errorf("the ServiceAccount is left: %t", left)
+				t.Errorf("the ServiceAccount remains: %t", left)
 			}
 		})
 	}
@@ -317,18 +317,18 @@ func TestLeftovers_AreLookedForRarely(t *testing.T) {
 	}
 	due, _ := s.due.Load(s.cluster.UID)
 	if after := time.Until(due.(time.Time)); provider.times != 1 || after < clusterprovider.ResyncInterval-time.Minute || after > 2*clusterprovider.ResyncInterval {
-		t.Errorf("looked %d times, and again in %s", provider.times, after)
+		t.Errorf("searched %d times, and again in %s", provider.times, after)
 	}
 	for range 3 {
 		s.SearchLast(t.Context(), s.cluster)
 	}
 	if provider.times != 2 {
-		t.Errorf("looked %d times in the end", provider.times-1)
+		t.Errorf("searched %d times in the end", provider.times-1)
 	}
 	s.Forget(s.cluster)
 	s.SearchLast(t.Context(), s.cluster)
 	if provider.times != 3 {
-		t.Error("the last look is not had at one that has not been looked through")
+		t.Error("a cluster that was not searched has no last search")
 	}
 }
 
@@ -345,30 +345,30 @@ func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
 	}
 	s.Search(t.Context(), s.cluster)
 	if n := vanish("released", func(ar *v1alpha1.AccessRequest) { s.LetGo(ar) }); n != 0 {
-		t.Errorf("of one that was let go, %d clusters are looked at", n)
+		t.Errorf("after a finalized request, %d clusters are searched", n)
 	}
 	if n := vanish("never", func(ar *v1alpha1.AccessRequest) { ar.Status.Conditions = nil }); n != 0 {
-		t.Errorf("of one that never had access, %d clusters are looked at", n)
+		t.Errorf("after a request without access, %d clusters are searched", n)
 	}
 	s.Search(t.Context(), s.cluster)
 	if provider.times != 1 {
-		t.Errorf("looked %d times", provider.times)
+		t.Errorf("searched %d times", provider.times)
 	}
 	if n := vanish("failing", func(ar *v1alpha1.AccessRequest) {
 		ar.Status.Conditions[0].Status, ar.Status.SecretRef = metav1.ConditionFalse, &v1alpha1.LocalObjectReference{Name: "x"}
 	}); n != 1 {
-		t.Errorf("of one whose access could not be taken back or renewed, %d clusters are looked at", n)
+		t.Errorf("after a request whose access could not be revoked or renewed, %d clusters are searched", n)
 	}
 	if n := vanish("lost", func(*v1alpha1.AccessRequest) {}); n != 1 {
-		t.Errorf("%d clusters are looked at", n)
+		t.Errorf("%d clusters are searched", n)
 	}
 	s.Search(t.Context(), s.cluster)
 	if provider.times != 2 {
-		t.Errorf("looked %d times", provider.times)
+		t.Errorf("searched %d times", provider.times)
 	}
 	vanish("lost", func(*v1alpha1.AccessRequest) {})
 	s.SearchLast(t.Context(), s.cluster)
 	if provider.times != 3 {
-		t.Error("a cluster that is let go meanwhile has no last look")
+		t.Error("a cluster that is released concurrently has no last search")
 	}
 }

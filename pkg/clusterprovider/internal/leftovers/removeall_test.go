@@ -27,10 +27,10 @@ func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.
 	for object := range s.objects() {
 		// Roles with names of the requests' own, without a binding, cannot be distinguished from others'.
 		if !strings.HasPrefix(object, "ClusterRole ") || !strings.HasSuffix(object, "-named") {
-			t.Errorf("%s is left", object)
+			t.Errorf("%s remains", object)
 		}
 	}
 	if s.asked > 0 {
-		t.Errorf("the hub was asked %d times", s.asked)
+		t.Errorf("the hub got %d requests", s.asked)
 	}
 }

@@ -10,6 +10,6 @@ func TestRoles_AreForgotten(t *testing.T) {
 	roles := Roles{lists: map[roleList]*listedRoles{{"gone", "Role"}: {}}}
 	roles.of(roleList{"blue", "ClusterRole"})
 	if len(roles.lists) != 1 {
-		t.Errorf("%d lists are kept", len(roles.lists))
+		t.Errorf("%d lists remain", len(roles.lists))
 	}
 }

@@ -84,7 +84,7 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	forget(&corp, true)
 	corp.Spec.OIDC.Issuer = "https://corp"
 	if trustRank(&corp) == 0 {
-		t.Error("what is not asked for any more is still reserved")
+		t.Error("a provider that is no longer requested is still reserved")
 	}
 }
 
@@ -128,14 +128,14 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "1"}}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(good, bad).
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
-	provider := &truster{refuses: errors.Join(clusterprovider.RefusedIssuers{"https://bad": errors.New("it does not answer")})}
+	provider := &truster{refuses: errors.Join(clusterprovider.RefusedIssuers{"https://bad": errors.New("it does not respond")})}
 	r := New(hub.Identity{Name: "p", Environment: "e"}, provider, server)
 
 	if err := r.notify(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
 		t.Errorf("another's issuer is refused: %v of %v", err, provider.asked)
 	}
 	err := r.notify(t.Context(), cluster, bad)
-	want := "spec.oidc.issuer: the cluster cannot trust https://bad: it does not answer"
+	want := "spec.oidc.issuer: the cluster cannot trust https://bad: it does not respond"
 	if hub.ReasonOf(err, "") != "OIDCIssuerRefused" || err.Error() != want {
 		t.Errorf("its own is: %v", err)
 	}
@@ -143,9 +143,9 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	if err := r.notify(t.Context(), cluster, bad); err != nil {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
-	provider.refuses = errors.New("the cluster does not answer")
+	provider.refuses = errors.New("the cluster does not respond")
 	if err := r.notify(t.Context(), cluster, good); err == nil || hub.ReasonOf(err, "none") != "none" {
-		t.Errorf("nobody knows whom it trusts: %v", err)
+		t.Errorf("unknown trust: %v", err)
 	}
 }
 
