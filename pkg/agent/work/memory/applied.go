@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 )
 
 // Finalizer blocks the deletion of an AppliedManifestWork until all of its objects are gone.
@@ -270,27 +271,18 @@ func (a *Applied) Drop(ctx context.Context, r *Record) error {
 
 // List implements Memory. It ignores records of other agents.
 func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
-	options := metav1.ListOptions{Limit: 500}
-	for {
-		page, err := a.client.List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
+	err = paging.EachItem(ctx, a.client.List, metav1.ListOptions{}, func(item *unstructured.Unstructured) error {
+		object, err := parse(item)
+		// A record whose name does not match its spec was written by another client.
+		if err == nil && object.Spec.AgentID == a.agentID && object.Name == object.Spec.HubHash+"-"+object.Spec.ManifestWorkName {
+			records = append(records, recordOf(object))
 		}
-		for i := range page.Items {
-			object, err := parse(&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			// A record whose name does not match its spec was written by another client.
-			if object.Spec.AgentID == a.agentID && object.Name == object.Spec.HubHash+"-"+object.Spec.ManifestWorkName {
-				records = append(records, recordOf(object))
-			}
-		}
-		options.Continue = page.GetContinue()
-		if options.Continue == "" {
-			return records, nil
-		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
 	}
+	return records, nil
 }
 
 // Rival implements Memory. No agent applies a work any more whose record is being deleted, or whose record is for a missing work or a former address

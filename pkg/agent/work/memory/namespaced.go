@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 )
 
 // RecordLabel is the label of each record of a Namespaced. Its value is a hash of the ID of the agent.
@@ -263,25 +264,19 @@ func (n *Namespaced) Drop(ctx context.Context, r *Record) error {
 
 // List implements Memory. It ignores records of other agents.
 func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
-	options := metav1.ListOptions{Limit: 500, LabelSelector: RecordLabel + "=" + HubHash(n.agentID)[:shortHash]}
-	for {
-		page, err := n.client.List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("listing the records of namespace %s: %w", n.namespace, err)
+	options := metav1.ListOptions{LabelSelector: RecordLabel + "=" + HubHash(n.agentID)[:shortHash]}
+	err = paging.EachItem(ctx, n.client.List, options, func(object *unstructured.Unstructured) error {
+		data := dataOf(object)
+		// A record whose name does not match its data was written by another client.
+		if data[keyAgent] == n.agentID && object.GetName() == nameOfRecord(data[keyHub], data[keyWork]) {
+			records = append(records, n.record(object))
 		}
-		for i := range page.Items {
-			object := &page.Items[i]
-			data := dataOf(object)
-			// A record whose name does not match its data was written by another client.
-			if data[keyAgent] == n.agentID && object.GetName() == nameOfRecord(data[keyHub], data[keyWork]) {
-				records = append(records, n.record(object))
-			}
-		}
-		options.Continue = page.GetContinue()
-		if options.Continue == "" {
-			return records, nil
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the records of namespace %s: %w", n.namespace, err)
 	}
+	return records, nil
 }
 
 // Rival implements Memory. An AppliedManifestWork belongs to an agent of the whole cluster, which has priority: it cannot be read here.
