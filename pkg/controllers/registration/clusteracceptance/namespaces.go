@@ -29,6 +29,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/contents"
@@ -186,37 +187,20 @@ func (n *namespaces) free(ctx context.Context, name string) (free, gone bool, er
 // release removes the agent's finalizer from works that are being deleted. The agent has no access any more and would never remove it. The
 // objects of these works stay in the cluster until its agent has access again and finds the works missing.
 func (n *namespaces) release(ctx context.Context, namespace string) error {
-	list := &metav1.PartialObjectMetadataList{}
 	kind := workv1.SchemeGroupVersion.WithKind("ManifestWork")
-	for {
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := n.live.List(ctx, list, client.InNamespace(namespace), client.Limit(leftPage), client.Continue(list.Continue))
-		if meta.IsNoMatchError(err) || kit.IsGone(err) {
+	return paging.EachItem(ctx, listIn(n.live, kind, namespace), metav1.ListOptions{}, func(w *metav1.PartialObjectMetadata) error {
+		if w.DeletionTimestamp.IsZero() {
 			return nil
 		}
-		if err != nil {
-			return err
+		w.SetGroupVersionKind(kind)
+		changed, err := kit.Patch(ctx, n.client, w, func(w *metav1.PartialObjectMetadata) {
+			controllerutil.RemoveFinalizer(w, workv1.ManifestWorkFinalizer)
+		})
+		if changed {
+			ctrl.LoggerFrom(ctx).Info("Removed the finalizer of an agent without access from a work", "work", namespace+"/"+w.Name)
 		}
-		for i := range list.Items {
-			w := &list.Items[i]
-			if w.DeletionTimestamp.IsZero() {
-				continue
-			}
-			w.SetGroupVersionKind(kind)
-			changed, err := kit.Patch(ctx, n.client, w, func(w *metav1.PartialObjectMetadata) {
-				controllerutil.RemoveFinalizer(w, workv1.ManifestWorkFinalizer)
-			})
-			if kit.IgnoreStale(err) != nil {
-				return err
-			}
-			if changed {
-				ctrl.LoggerFrom(ctx).Info("Removed the finalizer of an agent without access from a work", "work", namespace+"/"+w.Name)
-			}
-		}
-		if list.Continue == "" {
-			return nil
-		}
-	}
+		return kit.IgnoreStale(err)
+	})
 }
 
 // bind allows this process to list what is in one namespace. It has no such permission anywhere else. It returns false if the binding existed.

@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -28,8 +29,6 @@ const (
 	// What is left in a cluster that is being deleted is checked after a quarter of the time since its deletion, within these limits.
 	minLeftInterval = 2 * time.Second
 	maxLeftInterval = 5 * time.Minute
-	// leftPage is the number of objects in a page of a list.
-	leftPage = 500
 	// highestPriority is the cleanup priority of the last objects to be deleted.
 	highestPriority = 100
 )
@@ -140,29 +139,32 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 func (r *Reconciler) left(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
 	var next []metav1.PartialObjectMetadata
 	lowest := highestPriority
-	list := &metav1.PartialObjectMetadataList{}
-	for {
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := r.live.List(ctx, list, client.InNamespace(namespace), client.Limit(leftPage), client.Continue(list.Continue))
+	err := paging.EachItem(ctx, listIn(r.live, kind, namespace), metav1.ListOptions{}, func(object *metav1.PartialObjectMetadata) error {
+		p := priority(object)
+		if p < lowest {
+			lowest, next = p, nil
+		}
+		if p == lowest {
+			object.SetGroupVersionKind(kind)
+			next = append(next, *object)
+		}
+		return nil
+	})
+	return next, err
+}
+
+// listIn returns a function that lists the objects of a kind in a namespace. The list is empty for a kind that the hub does not have.
+func listIn(
+	reader client.Reader, kind schema.GroupVersionKind, namespace string,
+) func(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := reader.List(ctx, page, client.InNamespace(namespace), client.Limit(options.Limit), client.Continue(options.Continue))
 		if meta.IsNoMatchError(err) || kit.IsGone(err) {
-			return nil, nil
+			return page, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			p := priority(&list.Items[i])
-			if p < lowest {
-				lowest, next = p, nil
-			}
-			if p == lowest {
-				list.Items[i].SetGroupVersionKind(kind)
-				next = append(next, list.Items[i])
-			}
-		}
-		if list.Continue == "" {
-			return next, nil
-		}
+		return page, err
 	}
 }
 
