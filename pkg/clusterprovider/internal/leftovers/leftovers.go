@@ -28,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -35,8 +36,6 @@ const (
 	// leftoversInterval is the approximate interval between searches of a cluster, and leftoversTimeout their maximum duration.
 	leftoversInterval = time.Hour
 	leftoversTimeout  = time.Minute
-	// leftoversPage is the number of objects per list request.
-	leftoversPage = 500
 )
 
 // Leftovers deletes from clusters what was created for deleted AccessRequests whose access was not revoked: their finalizer was removed
@@ -203,20 +202,14 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 }
 
 // list returns all objects of a kind with this provider's labels, of any hub.
-func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (all []metav1.PartialObjectMetadata, err error) {
-	for next := ""; ; {
+func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
+	list := func(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := c.List(ctx, page, client.HasLabels{r.NameLabel()}, client.Limit(leftoversPage), client.Continue(next))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Items...)
-		next = page.Continue
-		if next == "" {
-			return all, nil
-		}
+		return page, c.List(ctx, page, client.HasLabels{r.NameLabel()}, client.Limit(options.Limit), client.Continue(options.Continue))
 	}
+	all, err := paging.List(ctx, list, metav1.ListOptions{})
+	return all.Items, err
 }
 
 // cached reports whether the cache makes a request to the hub unnecessary.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 )
 
 const (
@@ -24,8 +25,6 @@ const (
 	JustNow = time.Second
 	// Lately is its maximum age when existing access is checked, which happens for each request every few minutes.
 	Lately = 10 * time.Second
-	// rolesPage is the number of roles per list request.
-	rolesPage = 500
 )
 
 // Roles caches the names of the roles of clusters. All requests of a cluster share one list of each kind: the costs do not grow with the number of
@@ -88,20 +87,19 @@ func (c *Roles) names(ctx context.Context, t *Target, list roleList, maxAge time
 
 func listRoles(ctx context.Context, t *Target, kind string) (sets.Set[string], error) {
 	names := sets.New[string]()
-	for next := ""; ; {
+	list := func(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind + "List"))
-		if err := t.List(ctx, page, client.Limit(rolesPage), client.Continue(next)); err != nil {
-			return nil, err
-		}
-		for i := range page.Items {
-			names.Insert(rights.RoleName(kind, page.Items[i].Namespace, page.Items[i].Name))
-		}
-		next = page.Continue
-		if next == "" {
-			return names, nil
-		}
+		return page, t.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))
 	}
+	err := paging.EachItem(ctx, list, metav1.ListOptions{}, func(role *metav1.PartialObjectMetadata) error {
+		names.Insert(rights.RoleName(kind, role.Namespace, role.Name))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return names, nil
 }
 
 // SeenRoles has the observations about the roles that a request refers to.
