@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
@@ -57,25 +58,13 @@ func (h *HubView) target(ctx context.Context, what string) (t diagnosis.Target, 
 
 // rules returns the rules that the user may list; with a namespace, also those of this namespace.
 func (h *HubView) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
-	roles, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRole, string, error) {
-		page, err := h.kube.RbacV1().ClusterRoles().List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
-	rules.ClusterRoles, err = asRead(roles, err, "list clusterroles")
+	roles, err := paging.List(ctx, h.kube.RbacV1().ClusterRoles().List, metav1.ListOptions{})
+	rules.ClusterRoles, err = asRead(roles.Items, err, "list clusterroles")
 	if err != nil {
 		return rules, err
 	}
-	bindings, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRoleBinding, string, error) {
-		page, err := h.kube.RbacV1().ClusterRoleBindings().List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
-	rules.ClusterRoleBindings, err = asRead(bindings, err, "list clusterrolebindings")
+	bindings, err := paging.List(ctx, h.kube.RbacV1().ClusterRoleBindings().List, metav1.ListOptions{})
+	rules.ClusterRoleBindings, err = asRead(bindings.Items, err, "list clusterrolebindings")
 	if err != nil || namespace == "" {
 		return rules, err
 	}

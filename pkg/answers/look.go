@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 )
@@ -32,19 +34,13 @@ func asRead[T any](value T, err error, what string) (diagnosis.Read[T], error) {
 
 // setsOf returns the sets of a cluster that the user may see.
 func (h *HubView) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
-	members, err := Pages(func(options metav1.ListOptions) (sets []string, next string, err error) {
-		options.FieldSelector = "spec.cluster=" + cluster
-		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range page.Items {
-			sets = append(sets, page.Items[i].Spec.ClusterSet)
-		}
-		return sets, page.Continue, nil
+	sets, options := []string{}, metav1.ListOptions{FieldSelector: "spec.cluster=" + cluster}
+	err := paging.EachItem(ctx, h.clusters.ViewV1alpha1().ClusterSetMembers().List, options, func(m *viewv1alpha1.ClusterSetMember) error {
+		sets = append(sets, m.Spec.ClusterSet)
+		return nil
 	})
-	slices.Sort(members)
-	return asRead(members, err, "list clustersetmembers, which show the sets of the cluster")
+	slices.Sort(sets)
+	return asRead(sets, err, "list clustersetmembers, which show the sets of the cluster")
 }
 
 // Explain returns the explanation of a placement, for one cluster or for all.
@@ -70,22 +66,6 @@ func (h *HubView) Explain(ctx context.Context, namespace, name, cluster string) 
 		if options.Continue == "" {
 			all.Status.Continue = ""
 			all.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "PlacementExplanation"}
-			return all, nil
-		}
-	}
-}
-
-// Pages reads a list in pages.
-func Pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, error) {
-	all, options := []T{}, metav1.ListOptions{Limit: 500}
-	for {
-		items, next, err := read(options)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items...)
-		options.Continue = next
-		if next == "" {
 			return all, nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
@@ -38,14 +38,8 @@ func (h *HubView) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts)
 	if _, is := facts.Member.Get(); is {
 		return nil
 	}
-	others, err := Pages(func(options metav1.ListOptions) ([]v1beta1.ManagedClusterSet, string, error) {
-		page, err := clusterSets.List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
-	facts.Others, err = asRead(others, err, "list managedclustersets, of which another one may claim the label")
+	others, err := paging.List(ctx, clusterSets.List, metav1.ListOptions{})
+	facts.Others, err = asRead(others.Items, err, "list managedclustersets, of which another one may claim the label")
 	if err != nil {
 		return err
 	}

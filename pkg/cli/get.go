@@ -16,13 +16,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -110,22 +110,14 @@ func (h *hub) membersOf(ctx context.Context, set string) (*viewv1alpha1.ClusterS
 	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
-	all := &viewv1alpha1.ClusterSetMemberList{Items: []viewv1alpha1.ClusterSetMember{}}
-	options := metav1.ListOptions{Limit: 500, FieldSelector: fields.OneTermEqualSelector("spec.clusterSet", set).String()}
-	for {
-		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		for _, member := range page.Items {
-			member.TypeMeta = metav1.TypeMeta{APIVersion: viewv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterSetMember"}
-			all.Items = append(all.Items, member)
-		}
-		options.Continue = page.Continue
-		if options.Continue == "" {
-			return all, nil
-		}
+	all, err := paging.List(ctx, h.clusters.ViewV1alpha1().ClusterSetMembers().List, metav1.ListOptions{FieldSelector: ofSet(set).String()})
+	if err != nil {
+		return nil, err
 	}
+	for i := range all.Items {
+		all.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: viewv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterSetMember"}
+	}
+	return &viewv1alpha1.ClusterSetMemberList{Items: all.Items}, nil
 }
 
 func clusterRows(list *clusterv1.ManagedClusterList) *metav1.Table {

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -76,16 +76,11 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 		}
 		list.Items = append(list.Items, *one)
 	default:
-		list.Items, err = answers.Pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
-			page, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Continue, nil
-		})
+		all, err := paging.List(ctx, h.clusters.ClusterV1beta1().Placements(namespace).List, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
+		list.Items = all.Items
 	}
 	for i := range list.Items {
 		list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
@@ -115,30 +110,24 @@ type decision struct {
 
 // decisions returns the decisions of each placement of a namespace, or of one placement, in the order of their groups and numbers.
 func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]decision, error) {
-	list, err := answers.Pages(func(options metav1.ListOptions) ([]v1beta1.PlacementDecision, string, error) {
-		options.LabelSelector = v1beta1.PlacementLabel
-		if len(of) == 1 {
-			options.LabelSelector += "=" + of[0]
-		}
-		page, err := h.clusters.ClusterV1beta1().PlacementDecisions(namespace).List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
+	options := metav1.ListOptions{LabelSelector: v1beta1.PlacementLabel}
+	if len(of) == 1 {
+		options.LabelSelector += "=" + of[0]
+	}
+	list, err := paging.List(ctx, h.clusters.ClusterV1beta1().PlacementDecisions(namespace).List, options)
 	if err != nil {
 		return nil, err
 	}
 	// The numbers at the end of the names continue across groups.
-	slices.SortFunc(list, func(a, b v1beta1.PlacementDecision) int {
+	slices.SortFunc(list.Items, func(a, b v1beta1.PlacementDecision) int {
 		if d := len(a.Name) - len(b.Name); d != 0 {
 			return d
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
 	decided := map[types.NamespacedName][]decision{}
-	for i := range list {
-		d := &list[i]
+	for i := range list.Items {
+		d := &list.Items[i]
 		group := d.Labels[v1beta1.DecisionGroupIndexLabel]
 		if name := d.Labels[v1beta1.DecisionGroupNameLabel]; name != "" {
 			group += " (" + name + ")"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
@@ -109,20 +110,5 @@ func (h *hub) objects() (client.Client, error) { return client.New(h.config, cli
 
 // listClusters lists the clusters in pages, since there may be many.
 func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
-	options.Limit = 500
-	return reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) {
-		all, options := &clusterv1.ManagedClusterList{Items: []clusterv1.ManagedCluster{}}, options
-		for {
-			page, err := c.List(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
-			all.Items = append(all.Items, page.Items...)
-			options.Continue = page.Continue
-			if options.Continue == "" {
-				return all, nil
-			}
-		}
-	})
+	return reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) { return paging.List(ctx, c.List, options) })
 }

@@ -15,6 +15,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 )
 
 // notReconciled is shown for an object without a status of hub-operator.
@@ -128,23 +129,16 @@ func (g *global) newGetKlusterletsCommand() *cobra.Command {
 
 // klusterlets lists all Klusterlets of the management cluster, in pages.
 func (m *management) klusterlets(ctx context.Context) (*operatorv1.KlusterletList, error) {
-	all, next := &operatorv1.KlusterletList{Items: []operatorv1.Klusterlet{}}, ""
-	for {
+	all, err := paging.List(ctx, func(ctx context.Context, options metav1.ListOptions) (*operatorv1.KlusterletList, error) {
 		page := &operatorv1.KlusterletList{}
-		err := m.List(ctx, page, client.Limit(500), client.Continue(next))
-		if meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("the management cluster %s does not serve klusterlets: hub-operator is not installed there, or --%s is another cluster",
-				m.config.Host, managementContextFlag)
-		}
-		if err != nil {
-			return nil, m.explain(err)
-		}
-		all.ResourceVersion = page.ResourceVersion
-		all.Items = append(all.Items, page.Items...)
-		next = page.Continue
-		if next == "" {
-			break
-		}
+		return page, m.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))
+	}, metav1.ListOptions{})
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the management cluster %s does not serve klusterlets: hub-operator is not installed there, or --%s is another cluster",
+			m.config.Host, managementContextFlag)
+	}
+	if err != nil {
+		return nil, m.explain(err)
 	}
 	all.TypeMeta = metav1.TypeMeta{APIVersion: operatorv1.SchemeGroupVersion.String(), Kind: "KlusterletList"}
 	for i := range all.Items {

@@ -16,10 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
-	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 )
 
 // rolloutOptions are the options of all commands about the rollout of a replica set.
@@ -80,18 +79,11 @@ func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1al
 
 // revisionsOf returns the revisions of a set, the latest first. It omits revisions of a deleted set with the same name.
 func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
-	all, err := answers.Pages(func(options metav1.ListOptions) ([]workv1alpha1.ManifestWorkReplicaSetRevision, string, error) {
-		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
-		page, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
+	list, err := paging.List(ctx, h.clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List, ofReplicaSet(set))
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(r workv1alpha1.ManifestWorkReplicaSetRevision) bool {
+	all := slices.DeleteFunc(list.Items, func(r workv1alpha1.ManifestWorkReplicaSetRevision) bool {
 		return r.Spec.ReplicaSet != set.Name || r.Spec.ReplicaSetUID != set.UID
 	})
 	slices.SortFunc(all, func(a, b workv1alpha1.ManifestWorkReplicaSetRevision) int {
@@ -101,6 +93,11 @@ func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkRep
 		all[i].TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSetRevision"}
 	}
 	return all, nil
+}
+
+// ofReplicaSet selects the works and the revisions of a set.
+func ofReplicaSet(set *workv1alpha1.ManifestWorkReplicaSet) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name}
 }
 
 // isPresent reports whether a set has the template of a revision.
@@ -251,14 +248,7 @@ func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *hub, set *w
 	l.printf("Waiting for the rollout of ManifestWorkReplicaSet %s/%s to finish: %d of %s updated, %d available, %d degraded.",
 		set.Namespace, set.Name, s.Updated, clusterCount(s.DesiredTotal), s.Available, s.Degraded)
 	l.printf("%s", why)
-	works, err := answers.Pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
-		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
-		page, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Continue, nil
-	})
+	works, err := paging.List(ctx, h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List, ofReplicaSet(set))
 	if apierrors.IsForbidden(err) {
 		// A team may read its set. The works require permission to read what is on the clusters.
 		return l.err
@@ -266,8 +256,8 @@ func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *hub, set *w
 	if err != nil {
 		return err
 	}
-	for i := range works {
-		w := &works[i]
+	for i := range works.Items {
+		w := &works.Items[i]
 		if done, missing := isDone(w); !done {
 			l.printf("  %s: %s", w.Namespace, missing)
 		}

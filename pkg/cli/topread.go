@@ -7,33 +7,30 @@ import (
 	"context"
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/metadata"
 
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// clusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and one page of objects, in memory. The notes list
+// clusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
 // what was not visible.
 func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
 	uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
 		found := map[string]*hubtree.ClusterUse{}
-		return found, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-			page, err := c.List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range page.Items {
-				found[page.Items[i].Name] = hubtree.UseOf(&page.Items[i])
-			}
-			return page.Continue, nil
+		return found, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
+			found[c.Name] = hubtree.UseOf(c)
+			return nil
 		})
 	})
 	if apierrors.IsForbidden(err) {
@@ -73,19 +70,12 @@ func (h *hub) hubVersion(ctx context.Context) string {
 }
 
 func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
-	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()
-		page, err := h.kube.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return "", err
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()}
+	return paging.EachItem(ctx, h.kube.CoordinationV1().Leases(metav1.NamespaceAll).List, options, func(lease *coordinationv1.Lease) error {
+		if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
+			u.Renewed = &metav1.Time{Time: lease.Spec.RenewTime.Time}
 		}
-		for i := range page.Items {
-			lease := &page.Items[i]
-			if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
-				u.Renewed = &metav1.Time{Time: lease.Spec.RenewTime.Time}
-			}
-		}
-		return page.Continue, nil
+		return nil
 	})
 }
 
@@ -96,15 +86,10 @@ func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.Cluste
 		return fmt.Errorf("configuring the connection to the hub: %w", err)
 	}
 	counts := map[string]int{}
-	err = eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		page, err := client.Resource(workv1.SchemeGroupVersion.WithResource("manifestworks")).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			counts[page.Items[i].Namespace]++
-		}
-		return page.Continue, nil
+	works := client.Resource(workv1.SchemeGroupVersion.WithResource("manifestworks"))
+	err = paging.EachItem(ctx, works.List, metav1.ListOptions{}, func(w *metav1.PartialObjectMetadata) error {
+		counts[w.Namespace]++
+		return nil
 	})
 	if err != nil {
 		return err

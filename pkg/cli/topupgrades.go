@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/rollout"
@@ -24,35 +24,17 @@ func (h *hub) addUpgrades(ctx context.Context, uses map[string]*hubtree.ClusterU
 			u.Upgrade = "outdated"
 		}
 	}
-	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		options.LabelSelector = registration.LabelAgentUpgrade + "=true"
-		sets, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range sets.Items {
-			if err := h.addUpgrade(ctx, uses, &sets.Items[i]); err != nil {
-				return "", err
-			}
-		}
-		return sets.Continue, nil
-	})
+	sets, options := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(metav1.NamespaceAll), metav1.ListOptions{LabelSelector: registration.LabelAgentUpgrade + "=true"}
+	return paging.EachItem(ctx, sets.List, options, func(set *workv1alpha1.ManifestWorkReplicaSet) error { return h.addUpgrade(ctx, uses, set) })
 }
 
 func (h *hub) addUpgrade(ctx context.Context, uses map[string]*hubtree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	want := upgradeVersion(&set.Spec.ManifestWorkTemplate)
-	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
-		works, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return "", err
+	return paging.EachItem(ctx, h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List, ofReplicaSet(set), func(w *workv1.ManifestWork) error {
+		if u := uses[w.Namespace]; u != nil {
+			u.Upgrade = upgradeState(w, want)
 		}
-		for i := range works.Items {
-			if u := uses[works.Items[i].Namespace]; u != nil {
-				u.Upgrade = upgradeState(&works.Items[i], want)
-			}
-		}
-		return works.Continue, nil
+		return nil
 	})
 }
 

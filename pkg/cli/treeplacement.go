@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/answers"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
 )
 
@@ -70,20 +72,14 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 // too long for one.
 func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (owners map[string]bool, err error) {
 	owners = map[string]bool{}
-	return owners, eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
-		page, err := r.clusters.WorkV1alpha1().ManifestWorkReplicaSets(root.Namespace).List(ctx, options)
-		if err != nil {
-			return "", err
+	sets := r.clusters.WorkV1alpha1().ManifestWorkReplicaSets(root.Namespace)
+	return owners, paging.EachItem(ctx, sets.List, metav1.ListOptions{Limit: pageOfWorks}, func(set *workv1alpha1.ManifestWorkReplicaSet) error {
+		if slices.ContainsFunc(set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == root.Name }) {
+			root.Add(hubtree.ReplicaSet(set))
+			sum := sha256.Sum256([]byte(set.Namespace + "." + set.Name))
+			owners[hex.EncodeToString(sum[:16])] = true
 		}
-		for i := range page.Items {
-			set := &page.Items[i]
-			if slices.ContainsFunc(set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == root.Name }) {
-				root.Add(hubtree.ReplicaSet(set))
-				sum := sha256.Sum256([]byte(set.Namespace + "." + set.Name))
-				owners[hex.EncodeToString(sum[:16])] = true
-			}
-		}
-		return page.Continue, nil
+		return nil
 	})
 }
 
@@ -102,15 +98,9 @@ func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen [
 		}
 	}
 	_, err := reach(r.hub, func(c clusters) (any, error) {
-		return nil, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-			page, err := c.List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range page.Items {
-				take(hubtree.Cluster(&page.Items[i]))
-			}
-			return page.Continue, nil
+		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
+			take(hubtree.Cluster(c))
+			return nil
 		})
 	})
 	if err != nil && !hidden(err) {

@@ -18,15 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 const (
-	// pageOf is the number of objects in a page, and pageOfWorks the number of works, which may be large.
-	pageOf, pageOfWorks = 500, 50
+	// pageOfWorks is the number of works in a page: they may be large.
+	pageOfWorks = 50
 	// fewClusters is the largest number of clusters whose works are listed one by one, which needs no permission to list those of all.
 	fewClusters = 20
 	// maxNamespaces is the largest number of namespaces that are listed for a user who may not list the works of all.
@@ -39,18 +41,6 @@ type treeReader struct {
 	// whole keeps all details of healthy objects.
 	whole bool
 	now   time.Time
-}
-
-// eachPage reads a list page by page, so that no more than one is in memory.
-func eachPage(limit int64, read func(metav1.ListOptions) (next string, err error)) error {
-	options := metav1.ListOptions{Limit: limit}
-	for {
-		next, err := read(options)
-		if err != nil || next == "" {
-			return err
-		}
-		options.Continue = next
-	}
 }
 
 // hidden reports whether an error is about missing permissions, or about a kind that the hub does not serve. Then the rest of the tree is shown.
@@ -78,16 +68,10 @@ func notSeen(n *hubtree.Node, what string, err error) error {
 
 // eachMember calls do for the members that the user may see and that a field selector matches.
 func (h *hub) eachMember(ctx context.Context, selector fields.Selector, do func(*viewv1alpha1.ClusterSetMember)) error {
-	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		options.FieldSelector = selector.String()
-		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			do(&page.Items[i])
-		}
-		return page.Continue, nil
+	options := metav1.ListOptions{FieldSelector: selector.String()}
+	return paging.EachItem(ctx, h.clusters.ViewV1alpha1().ClusterSetMembers().List, options, func(m *viewv1alpha1.ClusterSetMember) error {
+		do(m)
+		return nil
 	})
 }
 
@@ -148,18 +132,11 @@ func countStates(root *hubtree.Node) string {
 // tell adds the state of the clusters themselves. Members have the state without reasons.
 func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*hubtree.Node) error {
 	_, err := reach(r.hub, func(c clusters) (any, error) {
-		return nil, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-			options.LabelSelector = selector
-			page, err := c.List(ctx, options)
-			if err != nil {
-				return "", err
+		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{LabelSelector: selector}, func(c *clusterv1.ManagedCluster) error {
+			if n := found[c.Name]; n != nil {
+				*n = *hubtree.Cluster(c)
 			}
-			for i := range page.Items {
-				if n := found[page.Items[i].Name]; n != nil {
-					*n = *hubtree.Cluster(&page.Items[i])
-				}
-			}
-			return page.Continue, nil
+			return nil
 		})
 	})
 	return err
@@ -200,29 +177,22 @@ func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map
 }
 
 func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*hubtree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
-	return eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
-		options.LabelSelector = selector
-		page, err := r.clusters.WorkV1().ManifestWorks(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
+	options := metav1.ListOptions{Limit: pageOfWorks, LabelSelector: selector}
+	return paging.EachItem(ctx, r.clusters.WorkV1().ManifestWorks(namespace).List, options, func(w *workv1.ManifestWork) error {
+		on := found[w.Namespace]
+		if on == nil || matches != nil && !matches(w) {
+			return nil
 		}
-		for i := range page.Items {
-			w := &page.Items[i]
-			on := found[w.Namespace]
-			if on == nil || matches != nil && !matches(w) {
-				continue
-			}
-			state := on.State
-			if on.Reason == hubtree.ReasonNotSeen {
-				state = hubtree.Healthy // no problem is known
-			}
-			node := hubtree.Work(w, state)
-			if !r.whole {
-				node = hubtree.Close(node)
-			}
-			on.Add(node)
+		state := on.State
+		if on.Reason == hubtree.ReasonNotSeen {
+			state = hubtree.Healthy // no problem is known
 		}
-		return page.Continue, nil
+		node := hubtree.Work(w, state)
+		if !r.whole {
+			node = hubtree.Close(node)
+		}
+		on.Add(node)
+		return nil
 	})
 }
 
@@ -286,15 +256,9 @@ func (r *treeReader) addNamespace(ctx context.Context, root *hubtree.Node, c *cl
 		}
 	}
 	root.Add(node)
-	err = eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
-		page, err := r.clusters.OpenMCPV1alpha1().AccessRequests(root.Name).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			root.Add(hubtree.AccessRequest(&page.Items[i]))
-		}
-		return page.Continue, nil
+	err = paging.EachItem(ctx, r.clusters.OpenMCPV1alpha1().AccessRequests(root.Name).List, metav1.ListOptions{}, func(request *openmcpv1alpha1.AccessRequest) error {
+		root.Add(hubtree.AccessRequest(request))
+		return nil
 	})
 	root.Add(hubtree.ManagedNamespaces(c, root.State)...)
 	return notSeen(root, "the access requests", err)

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
@@ -67,22 +67,16 @@ func (h *hub) works(ctx context.Context, clusters []string, name string) ([]work
 	if len(clusters) == 0 {
 		clusters = []string{metav1.NamespaceAll}
 	}
-	all := []workv1.ManifestWork{}
+	all, options := []workv1.ManifestWork{}, metav1.ListOptions{}
+	if name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
+	}
 	for _, cluster := range clusters {
-		found, err := answers.Pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
-			if name != "" {
-				options.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
-			}
-			page, err := h.clusters.WorkV1().ManifestWorks(cluster).List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Continue, nil
-		})
+		found, err := paging.List(ctx, h.clusters.WorkV1().ManifestWorks(cluster).List, options)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, found.Items...)
 	}
 	for i := range all {
 		all[i].TypeMeta = metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: "ManifestWork"}
