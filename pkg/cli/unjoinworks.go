@@ -59,7 +59,7 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 	return deploy.AgentID(m.namespace), nil
 }
 
-// brought is like lookForWorks, and returns an error if there are works and the user has not chosen what happens to them.
+// brought is like listRecords, and returns an error if there are works and the user has not chosen what happens to them.
 func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
 	b, err = m.listRecords(ctx, have)
 	if err == nil && b.works > 0 && fate == "" {

@@ -74,7 +74,7 @@ func (e ended) why() string {
 	return e.How + ", last log line: " + e.Said
 }
 
-// lookEvery is the interval of Supervise's checks, and boundEvery the number of checks between those of the logs.
+// checkInterval is the interval of Supervise's checks, and boundEvery the number of checks between those of the logs.
 const (
 	checkInterval = 500 * time.Millisecond
 	boundEvery    = 120

@@ -96,7 +96,7 @@ type renewalSpread struct {
 	// Early and Late are the numbers outside of the part of the lifetime in which tokens are renewed, with a tolerance of some seconds.
 	Early int `json:"early"`
 	Late  int `json:"late"`
-	// Parts are the numbers in each part of that time, and MostInSecond the largest number in one second.
+	// Parts are the numbers in each part of that time, and MaxInSecond the largest number in one second.
 	Parts       []int `json:"parts"`
 	MaxInSecond int   `json:"mostInSecond"`
 }

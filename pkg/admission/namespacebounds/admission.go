@@ -44,7 +44,7 @@ const (
 // and what the hub itself derives from the objects of a namespace. Users who may write the rest cannot write any of these without limit.
 type Plugin struct {
 	*admission.Handler
-	// MaxObjects and MostBytes are the bounds of a namespace. 0 means no bound.
+	// MaxObjects and MaxBytes are the bounds of a namespace. 0 means no bound.
 	MaxObjects, MaxBytes int
 	// Usage counts the objects in namespaces.
 	Usage *Usage

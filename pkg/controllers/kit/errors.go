@@ -6,7 +6,6 @@ package kit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -46,7 +45,7 @@ func IsStale(err error) bool {
 	return apierrors.IsConflict(err) || IsGone(err)
 }
 
-// IgnoreStale returns nil if IsOutdated is true, and the error otherwise.
+// IgnoreStale returns nil if IsStale is true, and the error otherwise.
 func IgnoreStale(err error) error {
 	if IsStale(err) {
 		return nil
@@ -58,7 +57,7 @@ func IgnoreStale(err error) error {
 const soon = time.Second
 
 // ConflictsAreSoonOver returns a reconciler that retries soon after a conflict, without a log message and an increasing delay: conflicts are normal
-// if several programs write. It is for reconcilers that write objects without watching them; otherwise IgnoreOutdated is enough. An error that is
+// if several programs write. It is for reconcilers that write objects without watching them; otherwise IgnoreStale is enough. An error that is
 // more than a conflict is returned.
 func ConflictsAreSoonOver(r reconcile.Reconciler) reconcile.Reconciler {
 	return conflictsAreSoonOver{r}
@@ -97,21 +96,6 @@ func WithMessage(err error, text string) error {
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: text}}
-}
-
-// Problem is an error for a condition of the object, which users or admins must solve. The solution arrives as an event.
-type Problem struct {
-	// Reason is the reason of the condition.
-	Reason, Message string
-	// Again is not nil if the solution is no event: the reconciliation must be retried.
-	Again error
-}
-
-func (p *Problem) Error() string { return p.Message }
-
-// Problemf returns a Problem whose solution arrives as an event.
-func Problemf(reason, format string, args ...any) error {
-	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // maxMessage is less than the limit of 1,024 bytes of an event, since messages of conditions are also recorded as events.

@@ -123,7 +123,7 @@ func (r *reconciler) hubOf(ctx, there context.Context, cm *operatorv1.ClusterMan
 		return nil, nil
 	}
 	source, err := r.readSourceOf(ctx, cm)
-	var problem *kit.Problem
+	var problem *kit.Outcome
 	if errors.As(err, &problem) {
 		return nil, &ofHub{err}
 	} else if err != nil {

@@ -72,7 +72,7 @@ func (p *pass) run(ctx context.Context) error {
 	// The address of the hub is not known yet. The rest of the spec can be checked already, and the namespace must exist for the user's Secret.
 	p.plan, err = planOf(cm, p.images(), "unknown")
 	if err != nil {
-		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Problem{Message: err.Error()}))
+		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Outcome{Reason: operatorv1.ReasonRuntimeResourceApplyFailed, Message: err.Error()}))
 	}
 	p.management, err = p.reconciler.management(ctx, cm)
 	if err != nil {
@@ -114,9 +114,9 @@ func (p *pass) run(ctx context.Context) error {
 
 // waits returns the error if it is not for a user to solve.
 func waits(err error) error {
-	var problem *kit.Problem
-	if errors.As(err, &problem) {
-		return problem.Again
+	var out *kit.Outcome
+	if errors.As(err, &out) {
+		return out.Err
 	}
 	return err
 }
@@ -136,14 +136,14 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 		}
 		// Deleting the Klusterlet deletes the namespace, and the servers with it.
 		if there != nil && isKlusterlets(there) {
-			return &kit.Problem{Message: fmt.Sprintf("the namespace %s belongs to the agent of a Klusterlet: delete the ClusterManager and create it with another "+
-				"name, or in mode Detached, which has its own namespaces", o.GetName())}
+			return kit.Outcomef(operatorv1.ReasonRuntimeResourceApplyFailed, "the namespace %s belongs to the agent of a Klusterlet: delete the ClusterManager and create it with another "+
+				"name, or in mode Detached, which has its own namespaces", o.GetName())
 		}
 	}
 	return nil
 }
 
-// connect connects to the hub. It returns a *kit.Problem if the user must act.
+// connect connects to the hub. It returns a *kit.Outcome if the user must act.
 func (p *pass) connect(ctx context.Context) error {
 	source, err := p.readSource(ctx)
 	if err != nil {
@@ -173,14 +173,14 @@ func (r *reconciler) readSourceOf(ctx context.Context, cm *operatorv1.ClusterMan
 	key := types.NamespacedName{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig}
 	secret := &corev1.Secret{}
 	if err := r.live.Get(ctx, key, secret); kit.IsGone(err) {
-		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s does not exist: create it, with a kubeconfig of an admin "+
+		return nil, kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s does not exist: create it, with a kubeconfig of an admin "+
 			"of the hub under the key %s", key, operatorv1.KeyKubeconfig)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	source, err := kubeconfig.Parse(secret.Data[operatorv1.KeyKubeconfig])
 	if err != nil {
-		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s, key %s: %v", key, operatorv1.KeyKubeconfig, err)
+		return nil, kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s, key %s: %v", key, operatorv1.KeyKubeconfig, err)
 	}
 	return source, nil
 }
@@ -226,10 +226,10 @@ func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) err
 	before := cm.Annotations[annotationHub]
 	switch {
 	case uid == owner.Labels[labelManagement]:
-		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
+		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
 			"of another cluster there, or create a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
 	case before != "" && before != uid:
-		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to another cluster than before (its kube-system has not "+
+		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to another cluster than before (its kube-system has not "+
 			"the UID %s): restore the former kubeconfig, or create a new ClusterManager", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig, kit.Message(before))
 	}
 	return nil
@@ -309,7 +309,7 @@ func (p *pass) mint(ctx context.Context) error {
 		})
 		p.again(state.Next)
 		if err != nil && !state.Usable {
-			return &kit.Problem{Message: fmt.Sprintf("the kubeconfig in Secret %s: %v", p.minted(account), err)}
+			return kit.Outcomef(operatorv1.ReasonRuntimeResourceApplyFailed, "the kubeconfig in Secret %s: %v", p.minted(account), err)
 		}
 	}
 	return nil

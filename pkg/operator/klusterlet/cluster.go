@@ -67,7 +67,7 @@ func (c *cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 			err = c.applyOwned(ctx, applier, want)
 		}
 		if err != nil {
-			return &failure{object: remote.IDOf(want), err: c.explained(err)}
+			return failed(remote.IDOf(want), c.explained(err))
 		}
 	}
 	return nil
@@ -103,15 +103,8 @@ func (c *cluster) explained(err error) error {
 	return c.explain(err)
 }
 
-// failure describes why an object could not be applied or deleted.
-type failure struct {
-	object remote.ID
-	err    error
-}
-
-func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.object, f.err) }
-
-func (f *failure) Unwrap() error { return f.err }
+// failed returns the error of an object that could not be applied or deleted.
+func failed(object remote.ID, err error) error { return fmt.Errorf("%s: %w", object, err) }
 
 // remove deletes those of the objects that are owned by the Klusterlet, and returns those that still exist because of finalizers.
 func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []remote.ID, err error) {
@@ -131,7 +124,7 @@ func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructur
 			}
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return left, &failure{object: remote.IDOf(o), err: c.explained(err)}
+			return left, failed(remote.IDOf(o), c.explained(err))
 		}
 	}
 	return left, nil

@@ -136,7 +136,6 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 		outsides: &outsides{ctx: ctx, wake: func(string) {}}, observations: &observations{wake: func(string) {}, atOnce: ownChangesAtOnce, each: ownChangeEach},
 	}
 	r.minter = &kubeconfig.Keeper{Client: noting{live, r.observations.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
-	r.works = r.withdrawWorks
 	return r
 }
 

@@ -51,7 +51,7 @@ func (r *Reconciler) removeFrom(ctx context.Context, from *cluster, objects []*u
 	for _, o := range objects {
 		if isShared(o) {
 			if err := from.unshare(ctx, o); err != nil {
-				return &failure{object: idOf(o), err: from.explained(err)}
+				return failed(idOf(o), from.explained(err))
 			}
 			continue
 		}

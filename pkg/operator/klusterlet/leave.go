@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
@@ -31,7 +32,7 @@ const (
 	// givenUpAfter is the time after which the controller gives up on a managed cluster that cannot be cleaned.
 	givenUpAfter = 5 * time.Minute
 	// finalizeInterval is the interval between retries until then, and between checks of a condition that no watch reports. For the time young after the
-	// deletion the interval is lookSoon: most deletions take no longer.
+	// deletion the interval is finalizeSoon: most deletions take no longer.
 	finalizeInterval = 10 * time.Second
 	finalizeSoon     = time.Second
 	young            = 30 * time.Second
@@ -41,10 +42,10 @@ const (
 	reasonGivenUp     = "ManagedClusterGivenUp"     // what was created on the managed cluster stays there, as the Klusterlet asks for
 )
 
-// waiting reports that a deletion is in progress.
-type waiting struct{ what string }
-
-func (w *waiting) Error() string { return "waits for " + w.what }
+// waitsFor returns the Outcome of a deletion that is in progress.
+func waitsFor(format string, args ...any) error {
+	return kit.Outcomef(reasonCleaning, "waits for "+format, args...)
+}
 
 // finalize finalizes a Klusterlet: first it deletes the pods, since they would recreate what is deleted, then what is on the managed cluster, then the
 // rest, with the namespace at the end. Each step is idempotent and starts from the current state, since the process may end at any point.
@@ -58,7 +59,7 @@ func (r *Reconciler) finalize(ctx context.Context, k *operatorv1.Klusterlet) (re
 	// In the foreground: a Deployment exists until its pods are gone.
 	left, err := r.here(k).remove(ctx, podsOf(objects), metav1.DeletePropagationForeground)
 	if err == nil && len(left) > 0 {
-		err = &waiting{fmt.Sprintf("the deletion of the pods of %s", left[0])}
+		err = waitsFor("the deletion of the pods of %s", left[0])
 	}
 	if err == nil && hosted {
 		err = r.finalizeManaged(ctx, k, objects)
@@ -100,32 +101,23 @@ func (r *Reconciler) finalizeManaged(ctx context.Context, k *operatorv1.Klusterl
 	}
 	err = r.cleanManaged(ctx, k, secrets, objects)
 	if apierrors.IsConflict(err) { // the cluster responded
-		err = &waiting{"other clients that write the objects to delete on the managed cluster: " + err.Error()}
+		err = waitsFor("other clients that write the objects to delete on the managed cluster: %v", err)
 	}
-	var waits *waiting
-	if err == nil || errors.As(err, &waits) {
-		return errors.Join(conflictOf(eviction.Over(ctx, r.client, k)), err)
+	var out *kit.Outcome
+	if err == nil || errors.As(err, &out) {
+		return errors.Join(requeueStale(eviction.Over(ctx, r.client, k)), err)
 	}
 	now := r.clock.Now()
 	until, markErr := eviction.Until(ctx, r.client, k, now, givenUpAfter)
 	if markErr != nil {
-		return conflictOf(markErr)
+		return requeueStale(markErr)
 	}
 	if now.Before(until) {
-		return &unreachable{err: err, until: until}
+		return &kit.Outcome{Reason: reasonUnreachable, RequeueAfter: until.Sub(now), Message: fmt.Sprintf(
+			"the managed cluster cannot be cleaned up; the operator gives up at %s: %v", until.UTC().Format(time.RFC3339), err)}
 	}
 	eviction.GivenUp(r.recorder, k, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
 	return nil
-}
-
-// unreachable reports that a managed cluster could not be cleaned, and is retried until the controller gives up on it.
-type unreachable struct {
-	err   error
-	until time.Time
-}
-
-func (u *unreachable) Error() string {
-	return fmt.Sprintf("the managed cluster cannot be cleaned up; the operator gives up at %s: %v", u.until.UTC().Format(time.RFC3339), u.err)
 }
 
 // cleanManaged deletes what is on a managed cluster elsewhere, as its admin.
@@ -158,8 +150,8 @@ func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	if err := r.removeAll(ctx, there, own); err != nil {
 		return err
 	}
-	if waitsFor, err := r.works(ctx, k, there, via); err != nil || waitsFor != "" {
-		return orWaiting(err, waitsFor)
+	if err := r.withdrawWorks(ctx, k, there, via); err != nil {
+		return err
 	}
 	return r.removeAll(ctx, there, common)
 }
@@ -169,8 +161,8 @@ func (r *Reconciler) finalizeHere(ctx context.Context, k *operatorv1.Klusterlet,
 	here := r.here(k)
 	if !k.IsDetached() {
 		// This uses the rights of the agent, which are deleted after it.
-		if waitsFor, err := r.works(ctx, k, here, nil); err != nil || waitsFor != "" {
-			return orWaiting(err, waitsFor)
+		if err := r.withdrawWorks(ctx, k, here, nil); err != nil {
+			return err
 		}
 	}
 	own, common := apart(objects, func(*unstructured.Unstructured) bool { return true })
@@ -215,11 +207,11 @@ func (r *Reconciler) removeAll(ctx context.Context, from *cluster, objects []*un
 		return err
 	}
 	if len(left) > 0 {
-		return &waiting{fmt.Sprintf("the deletion of %s, which has finalizers", joined(left))}
+		return waitsFor("the deletion of %s, which has finalizers", joined(left))
 	}
 	for _, o := range common {
 		if err := from.unshare(ctx, o); err != nil {
-			return &failure{object: idOf(o), err: from.explained(err)}
+			return failed(idOf(o), from.explained(err))
 		}
 	}
 	return nil
@@ -259,31 +251,23 @@ func isOnManagedObject(o *unstructured.Unstructured) bool {
 	return isOnManaged(kind{GroupVersionKind: o.GroupVersionKind()})
 }
 
-func orWaiting(err error, what string) error {
-	if err == nil && what != "" {
-		return &waiting{what}
-	}
-	return err
-}
-
 // stays reports why a Klusterlet that is being deleted still exists. Errors are retried at the same interval: they may be about the last object to
 // wait for, and no watch reports when they end.
 func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why error) (reconcile.Result, error) {
-	if errors.Is(why, errConflict) {
+	var out *kit.Outcome
+	if errors.As(why, &out) && out.Reason == "" {
 		return reconcile.Result{}, why
 	}
 	s := newReport(k)
-	var waits *waiting
-	var away *unreachable
 	reason, after := operatorv1.ReasonKlusterletApplyFailed, finalizeInterval
 	if r.clock.Since(k.DeletionTimestamp.Time) < young {
 		after = finalizeSoon
 	}
 	switch {
-	case errors.As(why, &waits):
-		reason = reasonCleaning
-	case errors.As(why, &away):
-		reason, after = reasonUnreachable, max(time.Second, min(after, away.until.Sub(r.clock.Now())))
+	case out != nil && out.RequeueAfter > 0:
+		reason, after = out.Reason, max(time.Second, min(after, out.RequeueAfter))
+	case out != nil:
+		reason = out.Reason
 	case !apierrors.IsConflict(why):
 		ctrl.LoggerFrom(ctx).Error(why, "The Klusterlet is being deleted, and some objects cannot be deleted yet")
 	}

@@ -48,8 +48,6 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	// image is the image of agents whose Klusterlet names none.
 	image string
-	// works ends the works of an agent that is being deleted.
-	works func(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error)
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -72,18 +70,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := do(ctx, k)
 	r.observations.saw(k.Name, klusterletID(k.Name), k) // as it was written last
-	if errors.Is(err, errConflict) {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
+	var out *kit.Outcome
+	if errors.As(err, &out) {
+		return reconcile.Result{RequeueAfter: out.RequeueAfter}, nil
 	}
 	return result, err
 }
 
-// errConflict reports that the Klusterlet changed after it was read.
-var errConflict = errors.New("the Klusterlet was changed concurrently")
-
-func conflictOf(err error) error {
+// requeueStale returns an Outcome that is not reported if the Klusterlet has changed after it was read, and the error otherwise.
+func requeueStale(err error) error {
 	if kit.IsStale(err) {
-		return errConflict
+		return kit.Requeue(time.Second)
 	}
 	return err
 }
@@ -157,7 +154,7 @@ func (r *Reconciler) apply(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 	here := r.here(k)
 	// At once: the user has to create secrets in it.
 	if err := here.share(ctx, p.namespace); err != nil {
-		err = &failure{object: remote.IDOf(p.namespace), err: err}
+		err = failed(remote.IDOf(p.namespace), err)
 		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
 		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent does not exist: "+err.Error())
 		return 0, err
@@ -338,7 +335,7 @@ func (r *Reconciler) finalizer(ctx context.Context, k *operatorv1.Klusterlet, na
 			controllerutil.RemoveFinalizer(k, name)
 		}
 	})
-	return conflictOf(err)
+	return requeueStale(err)
 }
 
 // remember adds objects to the inventory in the status.
@@ -350,7 +347,7 @@ func (r *Reconciler) remember(ctx context.Context, k *operatorv1.Klusterlet, wan
 			}
 		}
 	})
-	return conflictOf(err)
+	return requeueStale(err)
 }
 
 // write writes the report to the status.
@@ -360,5 +357,5 @@ func (r *Reconciler) write(ctx context.Context, k *operatorv1.Klusterlet, s *rep
 	if changed && err == nil {
 		conditionevents.RecordAll(r.recorder, k, before.Status.Conditions, k.Status.Conditions, "Reconcile")
 	}
-	return conflictOf(err)
+	return requeueStale(err)
 }

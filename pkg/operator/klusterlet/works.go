@@ -42,28 +42,28 @@ func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
 	}
 }
 
-// withdrawWorks ends the works of the agent, as far as possible now, and returns what it waits for. No agent runs at that time. On a managed cluster
+// withdrawWorks ends the works of the agent, as far as possible now. No agent runs at that time. On a managed cluster
 // elsewhere it acts as the cluster's admin. On the cluster of the Klusterlet it acts as the agent, which has rights to the objects of its works,
 // unlike this program.
-func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error) {
+func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
 	if err := at.client.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}
-		return "", at.explainedOrNil(err)
+		return at.explainedOrNil(err)
 	}
 	fate, err := fateOf(k)
 	if err != nil {
-		return "the annotation: " + err.Error(), nil
+		return waitsFor("the annotation: %v", err)
 	}
 	// The settings of the registration are irrelevant here, and may have become invalid.
 	k = k.DeepCopy()
 	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
 	p, err := planOf(k, r.image)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var config *rest.Config
 	if via != nil {
@@ -71,32 +71,33 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	} else {
 		config, err = r.asAgent(ctx, k, p)
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
 	cluster, err := withdraw.New(config)
 	if err != nil {
-		return "", at.explainedOrNil(err)
+		return at.explainedOrNil(err)
 	}
 	for {
+		left := ""
 		own, err := cluster.Some(ctx, p.AgentID())
 		if err != nil || len(own) == 0 {
-			return "", at.explainedOrNil(err)
+			return at.explainedOrNil(err)
 		}
 		for i := range own {
 			waits, err := cluster.End(ctx, own[i], fate)
 			if err != nil {
-				return "", at.explainedOrNil(err)
+				return at.explainedOrNil(err)
 			}
 			if waits != "" {
-				waitsFor = waits
+				left = waits
 			}
 		}
-		if waitsFor != "" && via != nil {
-			waitsFor = via.Explain(errors.New(waitsFor)) // the cluster wrote parts of it
+		if left != "" && via != nil {
+			left = via.Explain(errors.New(left)) // the cluster wrote parts of it
 		}
-		if waitsFor != "" {
-			return waitsFor, nil
+		if left != "" {
+			return waitsFor("%s", left)
 		}
 	}
 }

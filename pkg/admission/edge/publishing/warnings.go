@@ -24,7 +24,7 @@ const (
 	// status is used.
 	maxArchives, maxBytes = 32, 4 << 20
 	// maxServices is the largest number of services that are read for one policy or pattern: versions, each for several architectures. It is divided
-	// equally between the named services, each of which has at least leastServices.
+	// equally between the named services, each of which has at least minServices.
 	maxServices, minServices = 128, 4
 	// maxReaders is the largest number of requests that read archives concurrently. A request of the largest size takes 128 MiB.
 	maxReaders = 2

@@ -24,7 +24,7 @@ const reasonPrepared = "Prepared" // the request has all that a provider needs
 
 // phaseOf returns the phase of a request that has a problem. A request that others have labelled gets none, so that no provider considers it
 // prepared.
-func phaseOf(p *kit.Problem, access *v1alpha1.AccessRequest) string {
+func phaseOf(p *kit.Outcome, access *v1alpha1.AccessRequest) string {
 	switch {
 	case p.Reason == v1alpha1.ReasonDeniedByPolicy:
 		return v1alpha1.REQUEST_DENIED
@@ -42,7 +42,7 @@ func isLabelled(access *v1alpha1.AccessRequest) bool {
 // notFound returns a problem if an object does not exist.
 func notFound(err error, format string, args ...any) error {
 	if kit.IsGone(err) {
-		return kit.Problemf(v1alpha1.ReasonInvalidReference, format+" not found", args...)
+		return kit.Outcomef(v1alpha1.ReasonInvalidReference, format+" not found", args...)
 	}
 	return err
 }
@@ -61,11 +61,11 @@ func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest
 		return r.report(ctx, access, v1alpha1.REQUEST_PENDING, nil)
 	}
 	labels, err := r.assign(ctx, access)
-	why := &kit.Problem{}
+	why := &kit.Outcome{}
 	switch {
 	case errors.As(err, &why):
 		condition := &metav1.Condition{Status: metav1.ConditionFalse, Reason: why.Reason, Message: why.Message}
-		return errors.Join(r.report(ctx, access, phaseOf(why, access), condition), why.Again)
+		return errors.Join(r.report(ctx, access, phaseOf(why, access), condition), why.Err)
 	case err != nil:
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 	}
 	for _, l := range labels {
 		if is, preset := access.Labels[l.key]; preset && is != l.value {
-			return nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem,
+			return nil, kit.Outcomef(v1alpha1.ReasonConfigurationProblem,
 				"the label %s is %q, and the Cluster %q has the %s %q: remove the label", l.key, is, key, l.what, l.value)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 		return ref.NamespacedName(), nil, nil
 	}
 	if access.Spec.RequestRef == nil {
-		return none, nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
+		return none, nil, kit.Outcomef(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
 			"spec.clusterRef nor spec.requestRef is set: set one of them", client.ObjectKeyFromObject(access))
 	}
 	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
@@ -146,11 +146,11 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 	}
 	switch cluster := request.Status.Cluster; {
 	case !request.DeletionTimestamp.IsZero():
-		return none, nil, kit.Problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
+		return none, nil, kit.Outcomef(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
 	case !request.Status.IsGranted():
-		return none, nil, kit.Problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
+		return none, nil, kit.Outcomef(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
 	case cluster == nil:
-		return none, nil, kit.Problemf(v1alpha1.ReasonInternalError,
+		return none, nil, kit.Outcomef(v1alpha1.ReasonInternalError,
 			"ClusterRequest %q is granted but does not reference a cluster", key)
 	default:
 		return cluster.NamespacedName(), request, nil
@@ -176,14 +176,14 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	}
 	switch allowed, err := policy.AccessRequestAllowed(ctx, access, cluster, holders, namespace); {
 	case err != nil:
-		return &kit.Problem{Reason: v1alpha1.ReasonConfigurationProblem, Message: err.Error(), Again: err}
+		return &kit.Outcome{Reason: v1alpha1.ReasonConfigurationProblem, Message: err.Error(), Err: err}
 	case !allowed:
 		// The message for a user who can only name a ClusterRequest does not disclose its Cluster.
 		what := fmt.Sprintf("Cluster %q", key)
 		if access.Spec.ClusterRef == nil {
 			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
 		}
-		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in the namespace %q this access to the %s",
+		return kit.Outcomef(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in the namespace %q this access to the %s",
 			access.Namespace, what)
 	}
 	return nil
@@ -208,7 +208,7 @@ func (r *Reconciler) holders(ctx context.Context, cluster *v1alpha1.Cluster) (ho
 func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey) error {
 	err := clusterprotection.Protect(ctx, r.live, r.client, cluster)
 	if late := (*clusterprotection.BeingDeletedError)(nil); errors.As(err, &late) {
-		return kit.Problemf(v1alpha1.ReasonWaitingForAccessRequestDeletion, "%s", late.Error())
+		return kit.Outcomef(v1alpha1.ReasonWaitingForAccessRequestDeletion, "%s", late.Error())
 	}
 	return notFound(err, "referenced Cluster %q", cluster)
 }

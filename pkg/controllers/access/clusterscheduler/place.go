@@ -243,10 +243,10 @@ func (r *Reconciler) create(
 func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, request *v1alpha1.ClusterRequest, there *v1alpha1.Cluster) error {
 	key := client.ObjectKeyFromObject(there)
 	if there.DeletionTimestamp != nil {
-		return kit.Problemf(reasonWaitingForDeletion, "waits until Cluster %s, which is being deleted, is gone", key)
+		return kit.Outcomef(reasonWaitingForDeletion, "waits until Cluster %s, which is being deleted, is gone", key)
 	}
 	if !d.fits(there) {
-		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists with profile '%s' and tenancy %s, and purpose '%s' "+
+		return kit.Outcomef(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists with profile '%s' and tenancy %s, and purpose '%s' "+
 			"needs profile '%s' and tenancy %s",
 			key, there.Spec.Profile, there.Spec.Tenancy, d.purpose, d.Template.Spec.Profile, d.Template.Spec.Tenancy)
 	}
@@ -254,7 +254,7 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 		if d.TenancyCount == 0 || there.GetTenancyCount() < d.TenancyCount {
 			return nil
 		}
-		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by %d requests, which is its limit",
+		return kit.Outcomef(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by %d requests, which is its limit",
 			key, there.GetTenancyCount())
 	}
 	return r.onlyStale(ctx, request, there)
@@ -265,7 +265,7 @@ func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterReq
 	others := cluster.GetRequestUIDs().Delete(string(request.UID))
 	gone, err := r.gone(ctx, others)
 	if err == nil && gone.Len() < others.Len() {
-		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
+		return kit.Outcomef(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
 			"(the '%s' label with value 'true' can be set on the ClusterRequest for an unused name)",
 			client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
 	}

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err == nil {
 		err = r.grant(ctx, config, request)
 	}
-	var wait *kit.Problem
+	var wait *kit.Outcome
 	switch {
 	case apierrors.IsConflict(err):
 		// The object was written in between. The decision is made again, with its current version.
@@ -118,7 +118,7 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 	}
 	cluster, err := r.provide(ctx, config, request)
 	condition := metav1.Condition{Type: ConditionGranted, Status: metav1.ConditionFalse}
-	var wait *kit.Problem
+	var wait *kit.Outcome
 	switch {
 	case errors.As(err, &wait):
 		condition.Reason, condition.Message = wait.Reason, wait.Message
@@ -159,7 +159,7 @@ func (r *Reconciler) provide(ctx context.Context, config *Config, request *v1alp
 		return nil, err
 	}
 	if cluster == nil && definition == nil {
-		return nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem, "no cluster definition found for purpose '%s'", request.Spec.Purpose)
+		return nil, kit.Outcomef(v1alpha1.ReasonConfigurationProblem, "no cluster definition found for purpose '%s'", request.Spec.Purpose)
 	}
 	if cluster == nil && request.Status.Cluster == nil {
 		if err := r.ask(ctx, config.policy, request); err != nil {
@@ -198,9 +198,9 @@ func (r *Reconciler) ask(ctx context.Context, policy *accesspolicy.Policy, reque
 	}
 	switch allowed, err := policy.ClusterRequestAllowed(ctx, request, namespace); {
 	case err != nil:
-		return kit.Problemf(v1alpha1.ReasonConfigurationProblem, "%v", err)
+		return kit.Outcomef(v1alpha1.ReasonConfigurationProblem, "%v", err)
 	case !allowed:
-		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
+		return kit.Outcomef(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
 			request.Namespace, request.Spec.Purpose)
 	}
 	return nil

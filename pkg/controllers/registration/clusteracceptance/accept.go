@@ -66,7 +66,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if next > 0 {
-		return later{after: next}
+		return kit.Requeue(next)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 	}
 	planned, err := r.plan(cluster)
 	if err != nil {
-		return nil, record.Record{}, failure{error: err}
+		return nil, record.Record{}, kit.Outcomef(registration.ReasonError, "%v", err)
 	}
 	if pinned.Key != "" && pinned.UID == cluster.UID {
 		if pinned.KeyNamed == "" || pinned.KeyNamed == planned.KeyNamed {
@@ -170,7 +170,7 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 		if err == nil && kept != nil {
 			err = record.Patch(ctx, r.client, kept, func(*record.Record) {})
 		}
-		return nil, cmp.Or[error](err, later{after: kit.FirstBackoff})
+		return nil, cmp.Or(err, kit.Requeue(kit.FirstBackoff))
 	}
 	return kept, record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = pinned })
 }
@@ -179,8 +179,8 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
 	err := r.client.Create(ctx, kept)
 	if kit.IsGone(err) {
-		return failure{fmt.Errorf("the namespace %q, in which the hub records the identities of accepted clusters, does not exist: apply "+
-			"the manifests of the hub", record.Namespace), kit.MaxBackoff}
+		return failed(kit.MaxBackoff, "the namespace %q, in which the hub records the identities of accepted clusters, does not exist: apply "+
+			"the manifests of the hub", record.Namespace)
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	by := r.Drivers.Named(pinned.Driver)
 	if by == nil {
 		if pinned.Granted.IsZero() {
-			return "", 0, failure{error: notEnabled(pinned.Driver)}
+			return "", 0, notEnabled(pinned.Driver)
 		}
 		return fmt.Sprintf("The registration driver %q, which accepted it, is no longer enabled, so its identity is not "+
 			"checked: add the driver to --registration-drivers", pinned.Driver), 0, nil
@@ -212,7 +212,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if check {
 			return checkNote + kit.Message(last.Error()), wait, nil
 		}
-		return "", 0, later{after: wait, last: last}
+		return "", 0, repeated(wait, last)
 	}
 	if mover, ok := by.(driver.Mover); ok {
 		// The record is written before the new identity is granted.
@@ -222,7 +222,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 	}
 	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.Identity) })
-	if isLater(err) {
+	if isRequeue(err) {
 		return "", 0, err
 	}
 	var warning driver.Warning
@@ -233,7 +233,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
 		wait := r.paces.failed(cluster.Name, what, err)
 		if !check {
-			return "", 0, failure{err, wait}
+			return "", 0, failed(wait, "%v", err)
 		}
 		// The agent works as far as is known, so the cluster stays accepted.
 		ctrl.LoggerFrom(ctx).Error(err, "Could not check the identity of the cluster")
@@ -262,7 +262,7 @@ func (r *Reconciler) call(ctx context.Context, driver driver.Driver, do func(con
 	select {
 	case busy <- struct{}{}:
 	case <-time.After(callPatience):
-		return later{after: busyDriver + rand.N(busyDriver)}
+		return kit.Requeue(busyDriver + rand.N(busyDriver))
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -121,8 +122,8 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if other != "" {
-		return failure{fmt.Errorf("%s, belongs to the cluster %q, and can only belong to one: deny this cluster, or deny that one and wait until it is denied",
-			what, other), lastRetry}
+		return failed(lastRetry, "%s, belongs to the cluster %q, and can only belong to one: deny this cluster, or deny that one and wait until it is denied",
+			what, other)
 	}
 	// Two workers may reconcile two clusters that were accepted at the same time, and need not see each other's record. But each was enqueued by
 	// the cache that has both clusters, so the later one sees that the other is accepted.
@@ -130,8 +131,7 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err != nil || other == "" {
 		return err
 	}
-	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can only belong to one: deny one of them",
-		what, other), lastRetry}
+	return failed(lastRetry, "%s, is claimed by the cluster %q, which is accepted, too, and can only belong to one: deny one of them", what, other)
 }
 
 // undisputed reports whether a cluster may be accepted without an admin. If another one claims the same identity, it records an event and requests
@@ -155,7 +155,7 @@ func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedC
 		return err == nil, err
 	}
 	r.notApproved(cluster, fmt.Sprintf(why, other)+": "+what)
-	return false, later{after: claimInterval}
+	return false, kit.Requeue(claimInterval)
 }
 
 // notApproved records an event on why a cluster waits for an admin although it may seem to need none.

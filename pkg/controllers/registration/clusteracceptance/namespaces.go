@@ -36,10 +36,10 @@ import (
 )
 
 const (
-	// minCheckInterval and lastLook are the shortest and the longest interval between checks of a namespace that is not empty.
+	// minCheckInterval and maxCheckInterval are the shortest and the longest interval between checks of a namespace that is not empty.
 	minCheckInterval = 5 * time.Second
 	maxCheckInterval = 10 * time.Minute
-	// checkQPS and lookBurst limit the requests that check namespaces: some sixty for each.
+	// checkQPS and checkBurst limit the requests that check namespaces: some sixty for each.
 	checkQPS   = 200
 	checkBurst = 200
 	lookers    = 4

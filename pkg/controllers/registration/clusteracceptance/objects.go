@@ -76,25 +76,23 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 		return fmt.Errorf("creating the cluster's namespace: %w", err)
 	}
 	if namespace.Labels[registration.ClusterNameLabel] != cluster {
-		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: if it is empty, let the cluster use it with "+
+		return failed(kit.MaxBackoff, "the namespace %[1]q exists and is not the cluster's: if it is empty, let the cluster use it with "+
 			"kubectl hub accept --clusters %[1]s --adopt-namespace, or with the label %[2]s=%[1]s, or join the cluster with another name", cluster,
-			registration.ClusterNameLabel), kit.MaxBackoff}
+			registration.ClusterNameLabel)
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		return failure{terminating{namespace}, kit.MaxBackoff}
+		return &kit.Outcome{Reason: registration.ReasonNamespaceTerminating, Message: terminating(namespace), RequeueAfter: kit.MaxBackoff}
 	}
 	return nil
 }
 
-// terminating reports that the namespace of an accepted cluster is being deleted, so that nothing can be created in it.
-type terminating struct{ namespace *corev1.Namespace }
-
-// Error implements error. It includes the conditions of the namespace, which say what is left.
-func (t terminating) Error() string {
+// terminating returns a message about a namespace of an accepted cluster that is being deleted, so that nothing can be created in it. The message
+// includes the conditions of the namespace, which say what is left.
+func terminating(namespace *corev1.Namespace) string {
 	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is created again once it is gone. Before that, the agent deletes from "+
 		"the cluster the objects of its works. If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %[1]s): then the "+
-		"works are deleted, and their objects remain in the cluster", t.namespace.Name)
-	for _, c := range t.namespace.Status.Conditions {
+		"works are deleted, and their objects remain in the cluster", namespace.Name)
+	for _, c := range namespace.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && c.Message != "" {
 			text += ". " + c.Message
 		}

@@ -110,7 +110,7 @@ func (p *paces) checked(cluster string, interval time.Duration) {
 	p.of[cluster] = s
 }
 
-// untilLook returns the time until the next check of what is left in a cluster, and lookIn sets it.
+// untilLook returns the time until the next check of what is left in a cluster, and checkAfter sets it.
 func (p *paces) untilLook(cluster string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -164,68 +164,63 @@ func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.O
 	return !kit.IsGone(r.client.Get(ctx, key, obj))
 }
 
-// later is not an error: it requests another reconciliation. The result of the last try is shown until then: its condition may not have been
-// written.
-type later struct {
-	after time.Duration
-	last  error
-	// left names what a cluster that is being deleted waits for, if it is known.
-	left string
+// failed returns an Outcome for the condition HubAccepted. If after is 0, an event causes the next attempt.
+func failed(after time.Duration, format string, args ...any) error {
+	return &kit.Outcome{Reason: registration.ReasonError, Message: fmt.Sprintf(format, args...), RequeueAfter: after}
 }
 
-func (l later) Error() string { return fmt.Sprintf("to be checked again in %s", l.after) }
-
-func isLater(err error) bool { return errors.As(err, &later{}) }
-
-// failure is an error for the cluster's conditions. If after is set, it is retried then; otherwise after a change.
-type failure struct {
-	error
-	after time.Duration
+// repeated returns the Outcome of the last call of a driver, until the next one is due.
+func repeated(after time.Duration, last error) error {
+	if last == nil {
+		return kit.Requeue(after)
+	}
+	return &kit.Outcome{Reason: registration.ReasonError, Message: last.Error(), RequeueAfter: after, Repeated: true}
 }
 
-// Unwrap is for errors.Is and errors.As.
-func (f failure) Unwrap() error { return f.error }
+// remaining returns an Outcome for the condition Deleting: what a cluster that is being deleted waits for.
+func remaining(after time.Duration, format string, args ...any) error {
+	return &kit.Outcome{Reason: registration.ReasonResourceRemaining, Message: fmt.Sprintf(format, args...), RequeueAfter: after}
+}
 
-// settle converts the outcome to a result, and shows it. Drivers have a backoff of their own: each failure writes a condition, which comes back as
-// an event, and the queue's backoff does not delay events.
+// isRequeue reports whether an attempt must be made later, and nothing else is known.
+func isRequeue(err error) bool {
+	var out *kit.Outcome
+	return errors.As(err, &out) && out.Reason == ""
+}
+
+// settle converts the error of a reconciliation to a result, and shows it. Drivers have a backoff of their own: each failure writes a condition,
+// which comes back as an event, and the queue's backoff does not delay events.
 func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) (reconcile.Result, error) {
-	var wait later
-	var failed failure
+	var out *kit.Outcome
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
-	case errors.As(err, &wait):
-		if wait.last == nil {
-			return reconcile.Result{RequeueAfter: wait.after}, nil
+	case errors.As(err, &out):
+		result := reconcile.Result{RequeueAfter: out.RequeueAfter}
+		if out.Reason == "" || out.Reason == registration.ReasonResourceRemaining {
+			return result, nil
 		}
-		return reconcile.Result{RequeueAfter: wait.after}, r.show(ctx, cluster, wait.last)
-	case errors.As(err, &failed):
-		err = failed.error
+		if !out.Repeated {
+			ctrl.LoggerFrom(ctx).Error(out, "Could not complete the registration of the cluster")
+		}
+		return result, r.show(ctx, cluster, out.Reason, out.Message)
 	case kit.IsStale(err):
 		// The read was stale. The change arrives as an event, usually sooner than this.
 		ctrl.LoggerFrom(ctx).V(2).Info("Retrying with the current objects", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil
-	default:
-		failed.error = err
-		if shown := r.show(ctx, cluster, err); shown != nil {
-			ctrl.LoggerFrom(ctx).Error(shown, "Could not write the condition of the cluster")
-		}
-		return reconcile.Result{}, err
 	}
-	ctrl.LoggerFrom(ctx).Error(err, "Could not complete the registration of the cluster")
-	return reconcile.Result{RequeueAfter: failed.after}, r.show(ctx, cluster, err)
+	if shown := r.show(ctx, cluster, registration.ReasonError, err.Error()); shown != nil {
+		ctrl.LoggerFrom(ctx).Error(shown, "Could not write the condition of the cluster")
+	}
+	return reconcile.Result{}, err
 }
 
-// show writes an error to the cluster's conditions.
-func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) error {
+// show writes an error to the cluster's condition.
+func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster, reason, message string) error {
 	if cluster == nil || ctx.Err() != nil {
 		return nil
 	}
-	reason := registration.ReasonError
-	if errors.As(err, &terminating{}) {
-		reason = registration.ReasonNamespaceTerminating
-	}
-	return r.condition(ctx, cluster, metav1.ConditionFalse, reason, kit.Message(err.Error()))
+	return r.condition(ctx, cluster, metav1.ConditionFalse, reason, kit.Message(message))
 }
 
 // condition writes the condition HubAccepted, and an event if it is new.

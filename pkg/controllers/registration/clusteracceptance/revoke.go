@@ -137,8 +137,8 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	err = r.live.Get(ctx, work, binding)
 	switch {
 	case err == nil: // works of the cluster must be cleaned up
-		return later{after: bindingInterval, left: fmt.Sprintf("The RoleBinding %s has finalizers: the controllers that added them remove them after "+
-			"their cleanup. Remaining: %s", work, some(binding.Finalizers))}
+		return remaining(bindingInterval, "The RoleBinding %s has finalizers: the controllers that added them remove them after their cleanup. "+
+			"Remaining: %s", work, some(binding.Finalizers))
 	case !kit.IsGone(err):
 		return err
 	}
@@ -183,25 +183,24 @@ func (r *Reconciler) revoke(ctx context.Context, cluster string, kept *corev1.Co
 	}
 	driver := r.Drivers.Named(granted.Driver)
 	if driver == nil {
-		return failure{error: notEnabled(granted.Driver)}
+		return notEnabled(granted.Driver)
 	}
 	const what = "revoke"
 	if wait, last := r.paces.wait(cluster, what); wait > 0 {
-		return later{after: wait, last: last}
+		return repeated(wait, last)
 	}
 	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, granted.Identity) })
-	if isLater(err) {
+	if isRequeue(err) {
 		return err
 	}
 	if err != nil {
 		err = fmt.Errorf("revoking the cluster's identity: %w", err)
-		return failure{err, r.paces.failed(cluster, what, err)}
+		return failed(r.paces.failed(cluster, what, err), "%v", err)
 	}
 	r.paces.forget(cluster)
 	return record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = kept.Revoked() })
 }
 
 func notEnabled(driver string) error {
-	return fmt.Errorf("the cluster was accepted by the registration driver %q, which is not enabled: add it to "+
-		"--registration-drivers", driver)
+	return failed(0, "the cluster was accepted by the registration driver %q, which is not enabled: add it to --registration-drivers", driver)
 }

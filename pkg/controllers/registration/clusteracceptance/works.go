@@ -55,7 +55,7 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 	}
 	// Each check lists objects, so events do not cause one.
 	if wait := r.paces.untilLook(cluster.Name); wait > 0 {
-		return later{after: wait}
+		return kit.Requeue(wait)
 	}
 	for _, kind := range delivered {
 		left, err := r.left(ctx, kind, cluster.Name)
@@ -80,9 +80,9 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
 		after := min(max(elapsed/4, minLeftInterval), maxLeftInterval)
 		r.paces.checkAfter(cluster.Name, after)
-		return later{after: after, left: fmt.Sprintf("The agent must delete the objects that it applied to the cluster. "+
+		return remaining(after, "The agent must delete the objects that it applied to the cluster. "+
 			"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
-			"the objects remain in the cluster. Remaining: %ss %s", cluster.Name, kind.Kind, some(names))}
+			"the objects remain in the cluster. Remaining: %ss %s", cluster.Name, kind.Kind, some(names))
 	}
 	return nil
 }
@@ -105,10 +105,10 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionDeleting)
 	now := metav1.Condition{Type: registration.ConditionDeleting, ObservedGeneration: cluster.Generation,
 		LastTransitionTime: metav1.NewTime(r.clock.Now())}
-	var wait later
+	var out *kit.Outcome
 	switch {
-	case errors.As(result, &wait) && wait.left != "":
-		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, kit.Message(wait.left)
+	case errors.As(result, &out) && out.Reason == registration.ReasonResourceRemaining:
+		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, kit.Message(out.Message)
 	case result != nil && before != nil && !delivered: // the condition about acceptance has the error
 		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, registration.MessageHubRemains
 	case result == nil && before != nil && len(cluster.Finalizers) > 1:

@@ -26,7 +26,7 @@ import (
 type target struct {
 	placement string
 	// problem is the reason why the placement has no decisions, or why its strategy cannot be followed. Its works stay as they are then.
-	problem  *kit.Problem
+	problem  *kit.Outcome
 	strategy *rollout.Strategy
 	groups   []rollout.Group
 	clusters map[string]*rollout.ClusterProgress
@@ -55,7 +55,7 @@ func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWork
 func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (*target, error) {
 	t := &target{placement: ref.Name, clusters: map[string]*rollout.ClusterProgress{}, works: map[string]*entry{}}
 	problem := func(reason, format string, args ...any) {
-		t.problem = &kit.Problem{Reason: reason, Message: fmt.Sprintf("placement %s: ", ref.Name) + fmt.Sprintf(format, args...)}
+		t.problem = &kit.Outcome{Reason: reason, Message: fmt.Sprintf("placement %s: ", ref.Name) + fmt.Sprintf(format, args...)}
 	}
 	switch err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{}); {
 	case kit.IsGone(err):
