@@ -72,6 +72,9 @@ func oneArg(what string) cobra.PositionalArgs {
 		if len(args) != 1 {
 			return fmt.Errorf("%s takes the name of %s, not %d arguments (see %[1]s --help)", cmd.CommandPath(), what, len(args))
 		}
+		if args[0] == "" { // a variable of a script that is not set
+			return fmt.Errorf("%s takes the name of %s, not an empty argument (see %[1]s --help)", cmd.CommandPath(), what)
+		}
 		return nil
 	}
 }

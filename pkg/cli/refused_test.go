@@ -190,6 +190,7 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 		"access blue --timeout -1s":            {"--timeout must be above 0, not -1s"},
 		"init --timeout 0s":                    {"--timeout must be above 0"},
 		"members":                              {"takes the name of a cluster set, not 0 arguments (see kubectl hub members --help)"},
+		`why cluster ""`:                       {"takes the name of a cluster, not an empty argument (see kubectl hub why cluster --help)"},
 		"members a b":                          {"not 2 arguments"},
 		"access":                               {"takes the name of one cluster (see kubectl hub access --help)"},
 		"access a/b/c":                         {`"a/b/c" is neither the name of a cluster nor NAMESPACE/NAME`},
@@ -216,7 +217,11 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			s := newServer(t)
-			stdout, stderr, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), strings.Fields(args)...)
+			argv := strings.Fields(args)
+			for i := range argv {
+				argv[i] = strings.Trim(argv[i], `"`)
+			}
+			stdout, stderr, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), argv...)
 			if err == nil || stdout+stderr != "" {
 				t.Fatalf("it goes on: %v, %q, %q", err, stdout, stderr)
 			}
