@@ -22,14 +22,14 @@ import (
 const detachedName = "madrid-1"
 
 // hasDetached reports whether the hub has that cluster, from an earlier start.
-func hasDetached(config localhub.Config) bool {
+func hasDetached(config localhub.Options) bool {
 	_, err := os.Stat(filepath.Join(config.Dir, detachedName))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that users type. Later it
 // preserves the changes of users.
-func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.Config) error {
+func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.Options) error {
 	say("Starting cluster %s, which runs no pods, and a node of the hub for its agent", detachedName)
 	detached, err := localhub.Start(ctx, config.Cluster(detachedName))
 	if err != nil {
@@ -62,7 +62,7 @@ func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.
 }
 
 // newNodeCommand returns the command of a node's process, which startDetached starts.
-func newNodeCommand(config *localhub.Config) *cobra.Command {
+func newNodeCommand(config *localhub.Options) *cobra.Command {
 	kubeconfig := ""
 	cmd := &cobra.Command{
 		Use: localhub.NodeCommand, Short: "Run pods of hub-operator and of agents as processes", Args: cobra.NoArgs, Hidden: true,
@@ -72,7 +72,7 @@ func newNodeCommand(config *localhub.Config) *cobra.Command {
 				return err
 			}
 			way.QPS = -1
-			return node.Run(cmd.Context(), node.Config{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
+			return node.Run(cmd.Context(), node.Options{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
 				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: sayWhen})
 		},
 	}

@@ -42,7 +42,7 @@ var edgeAgents = []edgeAgent{
 }
 
 // hasEdge reports whether the hub has that cluster, from an earlier start.
-func hasEdge(config localhub.Config) bool {
+func hasEdge(config localhub.Options) bool {
 	_, err := os.Stat(filepath.Join(config.Dir, edgeName))
 	return !errors.Is(err, fs.ErrNotExist)
 }
@@ -53,7 +53,7 @@ func edgeExample(root string, name ...string) string {
 
 // startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it preserves
 // the changes of users.
-func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Config, root string) error {
+func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Options, root string) error {
 	say("Starting cluster %s with edge nodes", edgeName)
 	its := config.Cluster(edgeName)
 	its.HubAgents = len(edgeAgents)

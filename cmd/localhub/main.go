@@ -32,7 +32,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	config, repository, examples := localhub.Config{Detach: true, Log: say}, "", more{}
+	config, repository, examples := localhub.Options{Detach: true, Log: say}, "", more{}
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
@@ -70,7 +70,7 @@ func command() *cobra.Command {
 }
 
 // topologyFlags adds flags for the number of processes. 0, the default, preserves the number of the hub.
-func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
+func topologyFlags(flags *pflag.FlagSet, config *localhub.Options) {
 	flags.IntVar(&config.FrontReplicas, "fronts", 0,
 		fmt.Sprintf("Number of kube-apiservers that users and agents can connect to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
 	flags.IntVar(&config.Replicas, "hub-apiservers", 0,
@@ -96,7 +96,7 @@ func (m *more) addTo(flags *pflag.FlagSet) {
 }
 
 // start starts the optional parts, and those that the hub has already. It returns the commands that show them.
-func (m more) start(ctx context.Context, hub *localhub.Instance, config localhub.Config, root string) (next string, err error) {
+func (m more) start(ctx context.Context, hub *localhub.Instance, config localhub.Options, root string) (next string, err error) {
 	if m.detached || hasDetached(config) {
 		if err := startDetached(ctx, hub, config); err != nil {
 			return "", err
@@ -112,7 +112,7 @@ func (m more) start(ctx context.Context, hub *localhub.Instance, config localhub
 	return next, nil
 }
 
-func up(ctx context.Context, config localhub.Config, root string, examples more) error {
+func up(ctx context.Context, config localhub.Options, root string, examples more) error {
 	begun := time.Now()
 	scheduler, err := filepath.Abs(accessExample(root, "scheduler.yaml"))
 	if err != nil {
@@ -234,7 +234,7 @@ func kubectl(ctx context.Context, hub *localhub.Instance, args ...string) error 
 	return nil
 }
 
-func down(config localhub.Config) error {
+func down(config localhub.Options) error {
 	hub, pids, err := open(config)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func down(config localhub.Config) error {
 	return nil
 }
 
-func clean(config localhub.Config) error {
+func clean(config localhub.Options) error {
 	hub, _, err := open(config)
 	if err != nil || hub == nil {
 		return err

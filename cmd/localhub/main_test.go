@@ -19,7 +19,7 @@ func TestTopologyFlags(t *testing.T) {
 		"": {0, 0, 0, 0}, // as many as the hub has
 		"--fronts=2 --hub-apiservers=3 --etcd-members=1 --clusters=4": {2, 3, 1, 4},
 	} {
-		var config localhub.Config
+		var config localhub.Options
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		topologyFlags(flags, &config)
 		err := flags.Parse(strings.Fields(args))
@@ -31,7 +31,7 @@ func TestTopologyFlags(t *testing.T) {
 
 // TestReached verifies that the output after a start has each kubeconfig.
 func TestReached(t *testing.T) {
-	config := localhub.Config{Dir: filepath.Join(t.TempDir(), "hub")}
+	config := localhub.Options{Dir: filepath.Join(t.TempDir(), "hub")}
 	hub, err := localhub.Open(config)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ const managedName = "berlin-1"
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it preserves the
 // changes of users.
-func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.Config) error {
+func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.Options) error {
 	say("Starting managed cluster %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
@@ -96,7 +96,7 @@ func kubectlHub(ctx context.Context, of *localhub.Instance, args ...string) ([]b
 }
 
 // open returns the hub in the directory and the status of its processes. It returns nil if the directory does not exist, and does not create it.
-func open(config localhub.Config) (*localhub.Instance, []localhub.Status, error) {
+func open(config localhub.Options) (*localhub.Instance, []localhub.ProcessStatus, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -57,7 +57,7 @@ func count(named string) string {
 	return strings.Join(said, ", ")
 }
 
-func status(config localhub.Config) error {
+func status(config localhub.Options) error {
 	hub, all, err := open(config)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func status(config localhub.Config) error {
 }
 
 // list prints a line for each process, and returns how many do not run.
-func list(out io.Writer, all []localhub.Status) (missing int) {
+func list(out io.Writer, all []localhub.ProcessStatus) (missing int) {
 	for _, s := range all {
 		says := s.Says
 		if s.PID == 0 {

@@ -26,7 +26,7 @@ placement.cluster.open-cluster-management.io/cache
 // TestList verifies that missing processes are listed and counted.
 func TestList(t *testing.T) {
 	var out strings.Builder
-	missing := list(&out, []localhub.Status{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "exited once"}, {Name: "supervisor", PID: 8, Says: "restarted once"}})
+	missing := list(&out, []localhub.ProcessStatus{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "exited once"}, {Name: "supervisor", PID: 8, Says: "restarted once"}})
 	want := `etcd                               running, process 7
 kube-apiserver                     exited once
 supervisor                         running, process 8; restarted once

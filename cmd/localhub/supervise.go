@@ -27,7 +27,7 @@ const superviseCommand = "supervise"
 var folders = []string{"dir", "bin-dir", "images", "root"}
 
 // inBackground makes the supervisor start the hub, and prints its output.
-func inBackground(ctx context.Context, config localhub.Config, flags *pflag.FlagSet) error {
+func inBackground(ctx context.Context, config localhub.Options, flags *pflag.FlagSet) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func superviseArgs(flags *pflag.FlagSet) (args []string, err error) {
 	return args, err
 }
 
-func newSuperviseCommand(config *localhub.Config, up func(context.Context) error) *cobra.Command {
+func newSuperviseCommand(config *localhub.Options, up func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: superviseCommand, Short: "Start the hub like `up`, and restart processes that exit", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(*cobra.Command, []string) error {

@@ -42,8 +42,8 @@ type binding struct {
 	subjects  []rbacv1.Subject
 }
 
-// object has the fields of a role or a binding that are read.
-type object struct {
+// rbacObject has the fields of a role or a binding that are read.
+type rbacObject struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
 		Name      string            `json:"name"`
@@ -100,7 +100,7 @@ func (f *folder) read(path string) error {
 		if err != nil {
 			return err
 		}
-		o := object{}
+		o := rbacObject{}
 		if err := strictyaml.Unmarshal(plain, &o); err != nil {
 			return err
 		}

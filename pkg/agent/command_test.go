@@ -25,9 +25,13 @@ import (
 // Several tests run the command in this process.
 func init() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged }
 
-func byCertificate(o *Options) *csr.Driver { return o.Drivers.Named("csr").(*csr.Driver) }
+func byCertificate(o *Options) *csr.RegisterDriver {
+	return o.Drivers.Named("csr").(*csr.RegisterDriver)
+}
 
-func byAWS(o *Options) *awsirsa.Driver { return o.Drivers.Named("awsirsa").(*awsirsa.Driver) }
+func byAWS(o *Options) *awsirsa.RegisterDriver {
+	return o.Drivers.Named("awsirsa").(*awsirsa.RegisterDriver)
+}
 
 func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -96,10 +100,10 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--hub-cluster-arn":     func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
 		"--managed-cluster-arn": func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },
 		"--eks-token-command": func(o *Options) {
-			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "x"}
+			o.Auth, *byAWS(o) = "awsirsa", awsirsa.RegisterDriver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "x"}
 		},
 		"--hub-role-path": func(o *Options) {
-			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "aws", HubRolePath: "clusterhub"}
+			o.Auth, *byAWS(o) = "awsirsa", awsirsa.RegisterDriver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "aws", HubRolePath: "clusterhub"}
 		},
 	} {
 		o := NewOptions()

@@ -36,7 +36,7 @@ func TestDrivers_AreToldApartByTheirNamesAndHaveFlagsOfTheirOwn(t *testing.T) {
 }
 
 func TestDrivers_FindTheIdentityOfAStateWhateverTheFlags(t *testing.T) {
-	aws := awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN}
+	aws := awsirsa.RegisterDriver{HubARN: hubARN, ManagedARN: managedARN}
 	own, err := aws.New(identity.Agent{})
 	if err != nil {
 		t.Fatal(err)

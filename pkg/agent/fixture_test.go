@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 // joiner returns the Joiner of an agent of the managed cluster, with no state in the process.
 func (w *world) joiner() *join.Joiner {
 	return &join.Joiner{
-		Cluster: &hub.Cluster{Name: agenttest.ClusterName, LeaseSeconds: 60}, Spoke: w.Own(), Home: w.Home(), Store: w.Store(),
+		Cluster: &hub.ClusterConfig{Name: agenttest.ClusterName, LeaseSeconds: 60}, Spoke: w.Own(), Home: w.Home(), Store: w.Store(),
 		Bootstrap: func(context.Context) (*clientcmdapi.Config, error) { return agenttest.BootstrapKubeconfig(), nil },
 		Connect:   w.Connect, Health: &health.Health{}, Random: func() float64 { return 0.5 },
 	}
@@ -40,7 +40,7 @@ func (w *world) joiner() *join.Joiner {
 // newAgent returns an agent that registers by a certificate.
 func (w *world) newAgent() *agent { return w.agentOf(w.joiner(), csr.New()) }
 
-func (w *world) agentOf(j *join.Joiner, driver identity.Driver) *agent {
+func (w *world) agentOf(j *join.Joiner, driver identity.RegisterDriver) *agent {
 	w.T.Helper()
 	a, err := newAgent(j, hub.NewView(j.Cluster.LeaseSeconds), driver, agenttest.NewFacts(status.Observation{Version: "v1.37.1"}))
 	if err != nil {

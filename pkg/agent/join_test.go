@@ -76,7 +76,7 @@ func TestJoin_WorksWithTheSmallestBootstrapRights(t *testing.T) {
 func TestJoin_TheRequestIsWhatTheHubApproves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		stop := start(t, w.agentOf(w.joiner(), &csr.Driver{ExpirationSeconds: 3600}))
+		stop := start(t, w.agentOf(w.joiner(), &csr.RegisterDriver{ExpirationSeconds: 3600}))
 		agenttest.Pass(5 * time.Second)
 		requests := w.CSRs()
 		if len(requests) != 1 {

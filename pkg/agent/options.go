@@ -320,13 +320,13 @@ func (o *Options) validateServer() (errs []error) {
 }
 
 // cluster returns the ManagedCluster's configuration from the flags.
-func (o *Options) cluster() (*hub.Cluster, error) {
+func (o *Options) cluster() (*hub.ClusterConfig, error) {
 	ca, err := o.serverCA()
 	if err != nil {
 		return nil, err
 	}
 	more, err := o.addresses()
-	return &hub.Cluster{Name: o.ClusterName, ServerURL: o.ServerURL, ServerCA: ca, Addresses: more, Annotations: o.ClusterAnnotations,
+	return &hub.ClusterConfig{Name: o.ClusterName, ServerURL: o.ServerURL, ServerCA: ca, Addresses: more, Annotations: o.ClusterAnnotations,
 		LeaseSeconds: o.LeaseSeconds}, err
 }
 

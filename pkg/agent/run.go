@@ -145,7 +145,7 @@ func (a *agent) rights() rights.Rights {
 }
 
 // newAgent completes an agent whose cluster and hub are set, with its identity and its tasks. more are the tasks that flags select.
-func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts status.Facts, more ...task.Task) (*agent, error) {
+func newAgent(j *join.Joiner, view *hub.View, driver identity.RegisterDriver, facts status.Facts, more ...task.Task) (*agent, error) {
 	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Home.Tell})
 	if err != nil {
 		return nil, err

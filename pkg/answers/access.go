@@ -57,7 +57,7 @@ func (h *HubView) target(ctx context.Context, what string) (t diagnosis.Target, 
 }
 
 // rules returns the rules that the user may list; with a namespace, also those of this namespace.
-func (h *HubView) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
+func (h *HubView) rules(ctx context.Context, namespace string) (rules diagnosis.RBACRules, err error) {
 	roles, err := paging.List(ctx, h.kube.RbacV1().ClusterRoles().List, metav1.ListOptions{})
 	rules.ClusterRoles, err = asRead(roles.Items, err, "list clusterroles")
 	if err != nil {

@@ -49,7 +49,7 @@ func (h *HubView) WhoMay(ctx context.Context, cluster string) ([]Who, error) {
 }
 
 // holdersOf returns the subjects that meet all needs of a way.
-func holdersOf(rules *diagnosis.Rules, verb string, way diagnosis.AccessWay) Who {
+func holdersOf(rules *diagnosis.RBACRules, verb string, way diagnosis.AccessWay) Who {
 	w := Who{Verb: verb, Holders: []string{}}
 	var names []string
 	count := map[string]int{}

@@ -218,8 +218,8 @@ func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
 		}
 		brought := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "running", Name: "brought", OwnerReferences: []metav1.OwnerReference{record.Owner.Reference()}}}
 		w.make(brought)
-		target := memory.Resource{Target: apply.Target{GroupVersionResource: apply.ConfigMaps, Namespace: "running", Name: "brought"}, UID: brought.UID}
-		if err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Remember(t.Context(), record, []memory.Resource{target}); err != nil {
+		target := memory.AppliedResource{Target: apply.Target{GroupVersionResource: apply.ConfigMaps, Namespace: "running", Name: "brought"}, UID: brought.UID}
+		if err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Remember(t.Context(), record, []memory.AppliedResource{target}); err != nil {
 			t.Fatal(err)
 		}
 		w.refused(sues, "uninstall", []string{"--namespace", "running"}, "the agent has applied 1 work with 1 object", "--works=delete or --works=keep")

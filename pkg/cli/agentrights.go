@@ -27,15 +27,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// seen is the observed state of an agent in the cluster.
-type seen struct {
+// agentState is the observed state of an agent in the cluster.
+type agentState struct {
 	// found reports whether there is an agent of ours, or objects that remain of one.
 	found, scoped bool
 	clusterName   string
 }
 
 // find finds an agent in the namespace. The ServiceAccount is created first and deleted last.
-func (m *managed) find(ctx context.Context) (there seen, err error) {
+func (m *managed) find(ctx context.Context) (there agentState, err error) {
 	deployment, account := &appsv1.Deployment{}, &corev1.ServiceAccount{}
 	for name, object := range map[string]client.Object{deploy.AgentName: deployment, registration.AgentServiceAccount: account} {
 		if err := m.Get(ctx, m.key(name), object); client.IgnoreNotFound(err) != nil {

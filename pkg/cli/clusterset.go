@@ -67,12 +67,12 @@ kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
 			}
 			_, err = h.clusters.ClusterV1beta1().ManagedClusterSets().Create(cmd.Context(), set, metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) && exclusive+labels == "" {
-				return out.print(g.Out, change{Name: args[0]}, "%s\n", outcome("managedclusterset", args[0], "unchanged"))
+				return out.print(g.Out, changeResult{Name: args[0]}, "%s\n", outcome("managedclusterset", args[0], "unchanged"))
 			}
 			if err != nil {
 				return err
 			}
-			return out.print(g.Out, change{args[0], true}, "%s\n", outcome("managedclusterset", args[0], "created"))
+			return out.print(g.Out, changeResult{args[0], true}, "%s\n", outcome("managedclusterset", args[0], "created"))
 		},
 	}
 	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label of the clusters in the set, as KEY=VALUE. No other set can have the same label.")
@@ -191,9 +191,9 @@ func (g *global) newBindCommands() []*cobra.Command {
 					already = ""
 				}
 				return out.print(g.Out, struct {
-					change
+					changeResult
 					Namespace string `json:"namespace"`
-				}{change{args[0], changed}, namespace}, "managedclusterset/%s %s%s namespace %s\n", args[0], already, says, namespace)
+				}{changeResult{args[0], changed}, namespace}, "managedclusterset/%s %s%s namespace %s\n", args[0], already, says, namespace)
 			},
 		}
 		cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the binding. Defaults to the namespace of the context.")

@@ -85,7 +85,7 @@ func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name
 	}
 	err = remove(ctx, options)
 	if apierrors.IsNotFound(err) {
-		return out.print(g.Out, change{Name: name}, "%s %q not found\n", kind, name)
+		return out.print(g.Out, changeResult{Name: name}, "%s %q not found\n", kind, name)
 	}
 	if err != nil {
 		return err
@@ -105,5 +105,5 @@ func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name
 			return err
 		}
 	}
-	return out.print(g.Out, change{name, true}, "%s %q deleted\n", kind, name)
+	return out.print(g.Out, changeResult{name, true}, "%s %q deleted\n", kind, name)
 }

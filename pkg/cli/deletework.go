@@ -94,7 +94,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 		if deleted {
 			done = "deleted from"
 		}
-		if err := o.out.print(o.Out, change{cluster + "/" + name, deleted}, "manifestwork %q %s cluster %s\n", name, done, cluster); err != nil {
+		if err := o.out.print(o.Out, changeResult{cluster + "/" + name, deleted}, "manifestwork %q %s cluster %s\n", name, done, cluster); err != nil {
 			return err
 		}
 	}

@@ -63,8 +63,8 @@ func namedClusters(command string, clusters, more []string) ([]string, error) {
 	return names, nil
 }
 
-// change is the result for one object.
-type change struct {
+// changeResult is the result for one object.
+type changeResult struct {
 	Name string `json:"name"`
 	// Changed is false if there was nothing to do.
 	Changed bool `json:"changed"`
@@ -84,7 +84,7 @@ func (o *denyOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
-	denied := []change{}
+	denied := []changeResult{}
 	var failed []error
 	for _, name := range names {
 		changed, err := h.deny(ctx, name)
@@ -92,7 +92,7 @@ func (o *denyOptions) run(ctx context.Context) error {
 			failed = append(failed, err)
 			continue
 		}
-		denied = append(denied, change{Name: name, Changed: changed})
+		denied = append(denied, changeResult{Name: name, Changed: changed})
 		text := "hubAcceptsClient is not set for managed cluster " + name
 		if changed {
 			text = "set hubAcceptsClient to false for managed cluster " + name

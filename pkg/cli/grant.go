@@ -89,10 +89,10 @@ func (g *global) newGrantCommands() []*cobra.Command {
 					already = " already"
 				}
 				return out.print(g.Out, struct {
-					change
+					changeResult
 					Role     string           `json:"role"`
 					Subjects []rbacv1.Subject `json:"subjects"`
-				}{change{args[0], changed}, role, named}, "Role %s of clusterset %s is%s %s %s\n", role, args[0], already, has, readable(named))
+				}{changeResult{args[0], changed}, role, named}, "Role %s of clusterset %s is%s %s %s\n", role, args[0], already, has, readable(named))
 			},
 		}
 		cmd.Flags().StringVar(&role, "role", "", "Role on the set: "+strings.Join(setroles.All, ", ")+".")

@@ -35,11 +35,11 @@ var oidcProviderForm = regexp.MustCompile(`^[0-9A-Za-z.-]+(:[0-9]+)?(/[0-9A-Za-z
 
 // iamRole is a role that an admin of AWS creates, in the account of the cluster that acts as it.
 type iamRole struct {
-	Name         string            `json:"roleName"`
-	ARN          string            `json:"roleARN"`
-	Tags         map[string]string `json:"tags,omitempty"`
-	TrustPolicy  irsa.Policy       `json:"trustPolicy"`
-	AccessPolicy irsa.Policy       `json:"accessPolicy"`
+	Name         string              `json:"roleName"`
+	ARN          string              `json:"roleARN"`
+	Tags         map[string]string   `json:"tags,omitempty"`
+	TrustPolicy  irsa.PolicyDocument `json:"trustPolicy"`
+	AccessPolicy irsa.PolicyDocument `json:"accessPolicy"`
 }
 
 type iamRoleOptions struct {
@@ -146,7 +146,7 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 	}, nil
 }
 
-func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, path irsa.RolePath, provider string) (*iamRole, error) {
+func (o *iamRoleOptions) hubRole(hubCluster irsa.ClusterARN, path irsa.RolePath, provider string) (*iamRole, error) {
 	subjects, err := o.subjects(hubServiceAccount)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 
 // managed is the cluster that joins or leaves.
 type managed struct {
-	*target
+	*clusterTarget
 	// namespace is the agent's. scoped limits its permissions to that namespace.
 	namespace string
 	scoped    bool
@@ -37,7 +37,7 @@ func (g *global) managed(namespace string) (*managed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &managed{target: t, namespace: namespace}, nil
+	return &managed{clusterTarget: t, namespace: namespace}, nil
 }
 
 func (m *managed) key(name string) client.ObjectKey {
@@ -179,7 +179,7 @@ func (m *managed) podState(ctx context.Context, name string) (string, error) {
 }
 
 // podStateIn returns the state of the first pod with the agent label of that name that is not being deleted.
-func (t *target) podStateIn(ctx context.Context, namespace, name string) (string, error) {
+func (t *clusterTarget) podStateIn(ctx context.Context, namespace, name string) (string, error) {
 	pods := &corev1.PodList{}
 	err := t.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{deploy.AgentLabel: name})
 	if err != nil {

@@ -78,7 +78,7 @@ func (o *outside) apiMode() operatorv1.InstallMode {
 
 // management is the cluster that runs the pods.
 type management struct {
-	*target
+	*clusterTarget
 	// uid is the UID of its namespace kube-system.
 	uid types.UID
 }
@@ -103,7 +103,7 @@ func (g *global) management(ctx context.Context, o *outside) (*management, error
 	if system.UID == "" {
 		return nil, errors.New("the management cluster has no identity: its namespace kube-system has no UID")
 	}
-	return &management{target: t, uid: system.UID}, nil
+	return &management{clusterTarget: t, uid: system.UID}, nil
 }
 
 // at returns the options of the same user for another kubeconfig or another context.

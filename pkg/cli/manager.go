@@ -70,7 +70,7 @@ func (m *manager) unhandled(cluster *clusterv1.ManagedCluster) string {
 func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
 	managed, err := irsa.ParseClusterARN(arnOf(cluster))
 	if err == nil && m != nil && m.hubARN != "" {
-		var hub irsa.Cluster
+		var hub irsa.ClusterARN
 		hub, err = irsa.ParseClusterARN(m.hubARN)
 		if err == nil {
 			_, err = irsa.NewIdentity(hub, managed)

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// target is a cluster in which a command creates objects.
-type target struct {
+// clusterTarget is a cluster in which a command creates objects.
+type clusterTarget struct {
 	client.Client
 	*global
 	config *rest.Config
@@ -43,7 +43,7 @@ var targetScheme = func() *runtime.Scheme {
 var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
 
 // target returns the cluster that the flags select.
-func (g *global) target(what, next string) (*target, error) {
+func (g *global) target(what, next string) (*clusterTarget, error) {
 	config, err := g.restConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s. kubectl config get-contexts shows all contexts", err, next)
@@ -51,7 +51,7 @@ func (g *global) target(what, next string) (*target, error) {
 	return g.targetAt(config, what, next)
 }
 
-func (g *global) targetAt(config *rest.Config, what, next string) (*target, error) {
+func (g *global) targetAt(config *rest.Config, what, next string) (*clusterTarget, error) {
 	// All requests except watches have a time limit.
 	if config.Timeout == 0 {
 		config.Timeout = 30 * time.Second
@@ -61,11 +61,11 @@ func (g *global) targetAt(config *rest.Config, what, next string) (*target, erro
 		return nil, fmt.Errorf("configuring the connection to %s: %w", what, err)
 	}
 	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
-	return &target{Client: c, global: g, config: config, objects: objects, what: what, next: next}, nil
+	return &clusterTarget{Client: c, global: g, config: config, objects: objects, what: what, next: next}, nil
 }
 
 // explain explains the error of a request to the cluster.
-func (t *target) explain(err error) error {
+func (t *clusterTarget) explain(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
 		return fmt.Errorf("%s already exists and was not created by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
 			theirs.Object, labels.Set(theirs.Owner.Labels))
@@ -74,7 +74,7 @@ func (t *target) explain(err error) error {
 }
 
 // remove deletes an object that this program has created, and reports whether it did.
-func (t *target) remove(ctx context.Context, o client.Object) (bool, error) {
+func (t *clusterTarget) remove(ctx context.Context, o client.Object) (bool, error) {
 	have, err := t.objects.Get(ctx, o)
 	if err != nil {
 		return false, t.explain(err)

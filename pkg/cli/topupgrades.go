@@ -43,7 +43,7 @@ func upgradeState(w *workv1.ManifestWork, want string) string {
 	if have := upgradeVersion(&w.Spec); have != want {
 		return want + ": waits for its turn in the rollout"
 	}
-	switch seen := rollout.Observe(rollout.Status{Generation: w.Generation, Conditions: w.Status.Conditions}, true); seen.Progress {
+	switch seen := rollout.Observe(rollout.WorkStatus{Generation: w.Generation, Conditions: w.Status.Conditions}, true); seen.Progress {
 	case rollout.Succeeds:
 		return want + ": done"
 	case rollout.Fails:

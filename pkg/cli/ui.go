@@ -79,7 +79,7 @@ func (p *page) serve(ctx context.Context) error {
 		return fmt.Errorf("serving the page: %w: choose another --port", err)
 	}
 	defer func() { _ = listener.Close() }()
-	server, err := ui.New(ui.Config{Hub: h.config, Files: p.files, About: about, Where: p.answerFlags()}, listener.Addr())
+	server, err := ui.New(ui.Options{Hub: h.config, Files: p.files, About: about, Where: p.answerFlags()}, listener.Addr())
 	if err != nil {
 		return err
 	}

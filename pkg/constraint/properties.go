@@ -106,7 +106,7 @@ func (p *Properties) get(name string) *value {
 
 // value is the value of a property in the form in which it is compared.
 type value struct {
-	kind    kind
+	kind    valueKind
 	number  float64
 	boolean bool
 	// text is without quotes around it, and without spaces around these.
@@ -121,10 +121,10 @@ type value struct {
 	version *version
 }
 
-type kind int
+type valueKind int
 
 const (
-	number kind = iota
+	number valueKind = iota
 	boolean
 	text
 )

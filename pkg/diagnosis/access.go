@@ -29,7 +29,7 @@ type AccessFacts struct {
 	Ways   []AccessWay
 	// Reviews are the results of the front's reviews.
 	Reviews map[Permission]Read[Review]
-	Rules   Rules
+	Rules   RBACRules
 }
 
 // OfAccess returns what allows a user to do something, or what is missing.

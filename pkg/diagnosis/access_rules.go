@@ -62,8 +62,8 @@ func (p Permission) allowedBy(rule *rbacv1.PolicyRule) bool {
 		(len(rule.ResourceNames) == 0 || p.Name != "" && slices.Contains(rule.ResourceNames, p.Name))
 }
 
-// Rules are the rules of RBAC that the user may read. The roles and bindings are in the namespace of the question.
-type Rules struct {
+// RBACRules are the rules of RBAC that the user may read. The roles and bindings are in the namespace of the question.
+type RBACRules struct {
 	ClusterRoles        Read[[]rbacv1.ClusterRole]
 	ClusterRoleBindings Read[[]rbacv1.ClusterRoleBinding]
 	Roles               Read[[]rbacv1.Role]
@@ -99,7 +99,7 @@ func policyText(r *rbacv1.PolicyRule) string {
 }
 
 // hidden returns which rules could not be read that could grant a permission.
-func (r *Rules) hidden(p Permission) (why []string) {
+func (r *RBACRules) hidden(p Permission) (why []string) {
 	for _, w := range []string{r.ClusterRoles.Why(), r.ClusterRoleBindings.Why()} {
 		if w != "" {
 			why = append(why, w)
@@ -117,7 +117,7 @@ func (r *Rules) hidden(p Permission) (why []string) {
 }
 
 // grants returns all grants of a permission by the rules that may be read.
-func (r *Rules) grants(p Permission) (all []Grant) {
+func (r *RBACRules) grants(p Permission) (all []Grant) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	clusterRoles, _ := r.ClusterRoles.Get()
 	for i := range clusterRoles {
@@ -165,7 +165,7 @@ func (r *Rules) grants(p Permission) (all []Grant) {
 }
 
 // names returns the resourceNames for which cluster-wide rules give a user a permission, sorted and without duplicates.
-func (r *Rules) names(p Permission, user string, groups []string) (names []string) {
+func (r *RBACRules) names(p Permission, user string, groups []string) (names []string) {
 	bound := map[string]bool{}
 	bindings, _ := r.ClusterRoleBindings.Get()
 	for i := range bindings {
@@ -203,7 +203,7 @@ func isOne(s rbacv1.Subject, user string, groups []string) bool {
 
 // Holders returns the subjects that have a permission, without duplicates. It omits the service accounts of Kubernetes itself, some of which may do
 // everything. The result is hidden if not all rules may be read.
-func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
+func (r *RBACRules) Holders(spellings ...Permission) Read[[]string] {
 	var who []string
 	for _, p := range spellings {
 		if why := r.hidden(p); len(why) > 0 {

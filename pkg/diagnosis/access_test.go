@@ -15,7 +15,7 @@ import (
 const hubGroup = "cluster.open-cluster-management.io"
 
 // rulesWith returns rules that bind a role with a rule to a subject, and a role that may create bindings to dana.
-func rulesWith(subject rbacv1.Subject, rule rbacv1.PolicyRule) Rules {
+func rulesWith(subject rbacv1.Subject, rule rbacv1.PolicyRule) RBACRules {
 	role := func(name string, rule rbacv1.PolicyRule) rbacv1.ClusterRole {
 		return rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
 	}
@@ -23,7 +23,7 @@ func rulesWith(subject rbacv1.Subject, rule rbacv1.PolicyRule) Rules {
 		return rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{s}}
 	}
 	binder := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"clusterrolebindings", "rolebindings"}, Verbs: []string{"*"}}
-	return Rules{
+	return RBACRules{
 		ClusterRoles:        Found([]rbacv1.ClusterRole{role("some", rule), role("binder", binder)}),
 		ClusterRoleBindings: Found([]rbacv1.ClusterRoleBinding{bind("some", subject), bind("binder", rbacv1.Subject{Kind: "User", Name: "dana"})}),
 		Roles:               Found([]rbacv1.Role(nil)), RoleBindings: Found([]rbacv1.RoleBinding(nil)),
@@ -31,7 +31,7 @@ func rulesWith(subject rbacv1.Subject, rule rbacv1.PolicyRule) Rules {
 }
 
 // ask asks without reviews, so that the rules alone count.
-func ask(t *testing.T, user, verb string, target Target, rules Rules, groups ...string) Answer {
+func ask(t *testing.T, user, verb string, target Target, rules RBACRules, groups ...string) Answer {
 	t.Helper()
 	ways, err := Ways(verb, target)
 	if err != nil {
@@ -129,11 +129,11 @@ func TestOfAccess_InANamespace(t *testing.T) {
 func TestOfAccess_ByReview(t *testing.T) {
 	ways, _ := Ways("get", Target{Set: "s"})
 	p := ways[0].Needs[0].Any[0]
-	answer := func(review Read[Review], rules Rules) Answer {
+	answer := func(review Read[Review], rules RBACRules) Answer {
 		return OfAccess(AccessFacts{User: "bob", Verb: "get", Target: Target{Set: "s"}, Ways: ways, Reviews: map[Permission]Read[Review]{p: review}, Rules: rules})
 	}
 	has := rulesWith(rbacv1.Subject{Kind: "User", Name: "bob"}, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	none := Rules{ClusterRoles: Hidden[[]rbacv1.ClusterRole]("no roles"), ClusterRoleBindings: Hidden[[]rbacv1.ClusterRoleBinding]("no bindings")}
+	none := RBACRules{ClusterRoles: Hidden[[]rbacv1.ClusterRole]("no roles"), ClusterRoleBindings: Hidden[[]rbacv1.ClusterRoleBinding]("no bindings")}
 	if a := answer(Found(Review{}), has); a.Finding == nil {
 		t.Error("the front refuses, and the rules count")
 	}

@@ -26,8 +26,8 @@ var (
 	nameForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
 )
 
-// Cluster is an EKS cluster, as identified by its ARN.
-type Cluster struct {
+// ClusterARN is an EKS cluster, as identified by its ARN.
+type ClusterARN struct {
 	Partition string
 	Region    string
 	// Account is the AWS account of the cluster, 12 digits.
@@ -36,9 +36,9 @@ type Cluster struct {
 }
 
 // ParseClusterARN parses the ARN of an EKS cluster. Its errors name the fault in the ARN, and fit into one line whatever the ARN is.
-func ParseClusterARN(arn string) (Cluster, error) {
-	refuse := func(format string, args ...any) (Cluster, error) {
-		return Cluster{}, fmt.Errorf("%s is not the ARN of an EKS cluster (arn:aws:eks:<region>:<account>:cluster/<name>): %s",
+func ParseClusterARN(arn string) (ClusterARN, error) {
+	refuse := func(format string, args ...any) (ClusterARN, error) {
+		return ClusterARN{}, fmt.Errorf("%s is not the ARN of an EKS cluster (arn:aws:eks:<region>:<account>:cluster/<name>): %s",
 			quote(arn), fmt.Sprintf(format, args...))
 	}
 	parts := strings.SplitN(arn, ":", 6)
@@ -48,7 +48,7 @@ func ParseClusterARN(arn string) (Cluster, error) {
 	if len(parts) < 6 {
 		return refuse("it has %d parts between colons instead of 6", len(parts))
 	}
-	c := Cluster{Partition: parts[1], Region: parts[3], Account: parts[4]}
+	c := ClusterARN{Partition: parts[1], Region: parts[3], Account: parts[4]}
 	name, isCluster := strings.CutPrefix(parts[5], "cluster/")
 	c.Name = name
 	switch {
@@ -81,11 +81,11 @@ func partitionOf(region string) string {
 }
 
 // String returns the ARN.
-func (c Cluster) String() string {
+func (c ClusterARN) String() string {
 	return "arn:" + c.Partition + ":eks:" + c.Region + ":" + c.Account + ":cluster/" + c.Name
 }
 
-func (c Cluster) roleARN(path RolePath, role string) string {
+func (c ClusterARN) roleARN(path RolePath, role string) string {
 	return "arn:" + c.Partition + ":iam::" + c.Account + ":role" + path.String() + role
 }
 

@@ -60,7 +60,7 @@ func ParseRolePath(path string) (RolePath, error) {
 }
 
 // CheckBoundary checks the ARN of a policy for use as the permissions boundary of roles in the hub's account. It may be empty.
-func CheckBoundary(arn string, hub Cluster) error {
+func CheckBoundary(arn string, hub ClusterARN) error {
 	if arn == "" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func mustParse(t *testing.T, arn string) Cluster {
+func mustParse(t *testing.T, arn string) ClusterARN {
 	t.Helper()
 	c, err := ParseClusterARN(arn)
 	if err != nil {
@@ -31,7 +31,7 @@ func newIdentity(t *testing.T) Identity {
 }
 
 func TestParseClusterARN_ReadsWhatItWrites(t *testing.T) {
-	for arn, want := range map[string]Cluster{
+	for arn, want := range map[string]ClusterARN{
 		"arn:aws:eks:us-west-2:123456789012:cluster/hub":            {"aws", "us-west-2", "123456789012", "hub"},
 		"arn:aws:eks:ap-southeast-4:000000000001:cluster/A_b-9":     {"aws", "ap-southeast-4", "000000000001", "A_b-9"},
 		"arn:aws-cn:eks:cn-northwest-1:123456789012:cluster/0":      {"aws-cn", "cn-northwest-1", "123456789012", "0"},

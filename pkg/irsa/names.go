@@ -54,14 +54,14 @@ func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) (suff
 
 // Identity is a managed cluster in its relation to a hub.
 type Identity struct {
-	Hub     Cluster
-	Managed Cluster
+	Hub     ClusterARN
+	Managed ClusterARN
 	// HubPath is the path of HubRole. The name of a role is unique in its account whatever the path is.
 	HubPath RolePath
 }
 
 // NewIdentity returns the identity of a managed cluster for a hub whose roles have no path.
-func NewIdentity(hub, managed Cluster) (Identity, error) {
+func NewIdentity(hub, managed ClusterARN) (Identity, error) {
 	if hub.Partition != managed.Partition {
 		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM allows no trust in another partition",
 			managed.Partition, hub.Partition)
@@ -101,7 +101,7 @@ func (i Identity) Tags() map[string]string {
 
 // CreatorRole returns the name of the role with which the hub creates the roles of managed clusters. IAM has room for 31 characters of the hub's
 // name: a longer one is cut, and extended by a hash of the whole name, which distinguishes it from others with the same beginning.
-func CreatorRole(hub Cluster) string {
+func CreatorRole(hub ClusterARN) string {
 	name := hub.Name
 	if most := maxRoleName - len(creatorRoleSuffix); len(name) > most {
 		sum := sha256.Sum256([]byte(name))
@@ -112,4 +112,4 @@ func CreatorRole(hub Cluster) string {
 }
 
 // CreatorRoleARN returns the ARN of CreatorRole.
-func CreatorRoleARN(hub Cluster) string { return hub.roleARN("", CreatorRole(hub)) }
+func CreatorRoleARN(hub ClusterARN) string { return hub.roleARN("", CreatorRole(hub)) }

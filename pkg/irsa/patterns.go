@@ -35,7 +35,7 @@ func ParsePatterns(expressions []string) (Patterns, error) {
 // Names returns the names for which an ARN is approved. Each pattern that matches the ARN contributes one: the match of its group "name", or, without
 // such a group, the name of the EKS cluster. The author of a ManagedCluster writes its ARN, so a pattern only approves a name that follows from the
 // ARN.
-func (p Patterns) Names(cluster Cluster) (names []string) {
+func (p Patterns) Names(cluster ClusterARN) (names []string) {
 	for _, pattern := range p {
 		match := pattern.FindStringSubmatch(cluster.String())
 		if match == nil {
@@ -53,6 +53,6 @@ func (p Patterns) Names(cluster Cluster) (names []string) {
 }
 
 // Approve reports whether a pattern approves the ARN for a ManagedCluster of this name.
-func (p Patterns) Approve(cluster Cluster, name string) bool {
+func (p Patterns) Approve(cluster ClusterARN, name string) bool {
 	return slices.Contains(p.Names(cluster), name)
 }

@@ -16,13 +16,13 @@ const (
 	stsAudience   = "sts.amazonaws.com"
 )
 
-// Policy is a policy document of IAM.
-type Policy struct {
+// PolicyDocument is a policy document of IAM.
+type PolicyDocument struct {
 	Version   string
 	Statement []Statement
 }
 
-// Statement is one rule of a Policy.
+// Statement is one rule of a PolicyDocument.
 type Statement struct {
 	Effect    string
 	Principal *Principal `json:",omitempty"`
@@ -49,7 +49,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 }
 
 // JSON returns the document in one line.
-func (p Policy) JSON() string {
+func (p PolicyDocument) JSON() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -60,7 +60,7 @@ func (p Policy) JSON() string {
 }
 
 // Indented returns the document in a form for people to read.
-func (p Policy) Indented() string {
+func (p PolicyDocument) Indented() string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(p.JSON()), "", "  "); err != nil {
 		panic(err)
@@ -68,12 +68,12 @@ func (p Policy) Indented() string {
 	return b.String()
 }
 
-func newPolicy(statements ...Statement) Policy {
-	return Policy{Version: policyVersion, Statement: statements}
+func newPolicy(statements ...Statement) PolicyDocument {
+	return PolicyDocument{Version: policyVersion, Statement: statements}
 }
 
 // HubTrustPolicy returns the trust policy of HubRole: ManagedRole may assume it, if it has the tags of this identity.
-func (i Identity) HubTrustPolicy() Policy {
+func (i Identity) HubTrustPolicy() PolicyDocument {
 	tags := map[string]Values{}
 	for key, value := range i.Tags() {
 		tags["aws:PrincipalTag/"+key] = Values{value}
@@ -87,12 +87,12 @@ func (i Identity) HubTrustPolicy() Policy {
 }
 
 // NoTrustPolicy returns the trust policy of a role that cannot be assumed. IAM accepts no trust policy without a statement.
-func NoTrustPolicy() Policy {
+func NoTrustPolicy() PolicyDocument {
 	return newPolicy(Statement{Effect: deny, Principal: &Principal{AWS: "*"}, Action: Values{assumeRole}})
 }
 
 // HubAccessPolicy returns the rights of HubRole in AWS: to describe and list the hub's cluster. RBAC determines its rights on the hub.
-func (i Identity) HubAccessPolicy() Policy {
+func (i Identity) HubAccessPolicy() PolicyDocument {
 	return newPolicy(Statement{
 		Effect:   allow,
 		Action:   Values{"eks:DescribeCluster", "eks:ListClusters"},
@@ -101,13 +101,13 @@ func (i Identity) HubAccessPolicy() Policy {
 }
 
 // ManagedAccessPolicy returns the rights of ManagedRole: to assume HubRole.
-func (i Identity) ManagedAccessPolicy() Policy {
+func (i Identity) ManagedAccessPolicy() PolicyDocument {
 	return newPolicy(Statement{Effect: allow, Action: Values{assumeRole}, Resource: Values{i.HubRoleARN()}})
 }
 
 // WebIdentityTrustPolicy returns the trust policy of a role of a cluster's account that the given subjects may assume with the cluster's own tokens.
 // The provider is the cluster's OIDC issuer without "https://"; a subject is "system:serviceaccount:<namespace>:<name>".
-func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string) Policy {
+func WebIdentityTrustPolicy(cluster ClusterARN, provider string, subjects ...string) PolicyDocument {
 	p := newPolicy()
 	for _, subject := range subjects {
 		p.Statement = append(p.Statement, Statement{
@@ -126,7 +126,7 @@ func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string
 // CreatorPolicy returns the rights of CreatorRole: exactly what the hub's controller calls. Of the specification's list it leaves out the rights to
 // create and change managed policies, to list roles, and iam:PassRole. With access entries it may create those of HubRoles, and no others; without
 // them, the hub edits aws-auth and does not call EKS. With a boundary it may only create roles that have it, and grant rights to no others.
-func CreatorPolicy(hub Cluster, roles HubRoles) Policy {
+func CreatorPolicy(hub ClusterARN, roles HubRoles) PolicyDocument {
 	p := newPolicy(roles.iamStatements(hub)...)
 	if roles.AccessEntries {
 		p.Statement = append(p.Statement, roles.eksStatements(hub)...)
@@ -134,7 +134,7 @@ func CreatorPolicy(hub Cluster, roles HubRoles) Policy {
 	return p
 }
 
-func (r HubRoles) iamStatements(hub Cluster) []Statement {
+func (r HubRoles) iamStatements(hub ClusterARN) []Statement {
 	all := hub.roleARN(r.Path, hubRolePrefix+"*")
 	bounded := Values{"iam:CreateRole", "iam:PutRolePolicy"}
 	free := Values{
@@ -165,7 +165,7 @@ func (r HubRoles) iamStatements(hub Cluster) []Statement {
 	return statements
 }
 
-func (r HubRoles) eksStatements(hub Cluster) []Statement {
+func (r HubRoles) eksStatements(hub ClusterARN) []Statement {
 	entriesOf := func(path RolePath) string {
 		return "arn:" + hub.Partition + ":eks:" + hub.Region + ":" + hub.Account + ":access-entry/" + hub.Name +
 			"/role/" + hub.Account + path.String() + hubRolePrefix + "*"

@@ -91,7 +91,7 @@ const (
 func TestPolicies_AreThoseOfTheSpecification(t *testing.T) {
 	i := newIdentity(t)
 	for name, test := range map[string]struct {
-		policy Policy
+		policy PolicyDocument
 		seed   string
 	}{
 		"hub trust":      {i.HubTrustPolicy(), seedTrust},
@@ -118,7 +118,7 @@ func TestPolicies_NameTheirPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Policy{i.HubTrustPolicy(), i.HubAccessPolicy(), i.ManagedAccessPolicy(),
+	for _, p := range []PolicyDocument{i.HubTrustPolicy(), i.HubAccessPolicy(), i.ManagedAccessPolicy(),
 		WebIdentityTrustPolicy(i.Hub, "oidc", "system:serviceaccount:a:b"), CreatorPolicy(i.Hub, HubRoles{AccessEntries: true})} {
 		if strings.Contains(p.JSON(), "arn:aws:") || !strings.Contains(p.JSON(), "arn:aws-cn:") {
 			t.Error(p.JSON())

@@ -11,8 +11,8 @@ import (
 )
 
 // Cluster returns the configuration of a plain cluster beside the hub. Its directory is in that of the hub, and has its name.
-func (c Config) Cluster(name string) Config {
-	return Config{Dir: filepath.Join(c.Dir, name), BinDir: c.BinDir, ImagesDir: c.ImagesDir, Detach: c.Detach, UnsafeNoFsync: c.UnsafeNoFsync, Plain: true}
+func (c Options) Cluster(name string) Options {
+	return Options{Dir: filepath.Join(c.Dir, name), BinDir: c.BinDir, ImagesDir: c.ImagesDir, Detach: c.Detach, UnsafeNoFsync: c.UnsafeNoFsync, Plain: true}
 }
 
 // Clusters returns the plain clusters beside the hub, by name, whether they run or not.
@@ -34,7 +34,7 @@ func (h *Instance) Clusters() (clusters []*Instance, err error) {
 	return clusters, nil
 }
 
-// startClusters starts those of Config.Clusters.
+// startClusters starts those of Options.Clusters.
 func (h *Instance) startClusters(ctx context.Context) error {
 	for i := range h.config.Clusters {
 		name := clusterName(i)

@@ -26,7 +26,7 @@ const runDir = "run"
 const LockFile = "lock"
 
 // open creates the directories, takes the lock and finds the running processes.
-func open(config Config) (*Instance, error) {
+func open(config Options) (*Instance, error) {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
 	}

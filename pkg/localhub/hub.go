@@ -180,7 +180,7 @@ func (h *Instance) StartHubAgent(ctx context.Context, args ...string) error {
 	return h.StartHubAgentIn(ctx, 0, registration.AgentNamespace, args...)
 }
 
-// StartHubAgentIn is StartHubAgent for one of Config.HubAgents, by its number, with a ServiceAccount in another namespace.
+// StartHubAgentIn is StartHubAgent for one of Options.HubAgents, by its number, with a ServiceAccount in another namespace.
 func (h *Instance) StartHubAgentIn(ctx context.Context, i int, namespace string, args ...string) error {
 	name := memberName(procHubAgent, i)
 	kubeconfig, err := h.actAs(name, namespace, registration.AgentServiceAccount)

@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Config specifies the processes of the hub, and their files.
-type Config struct {
+// Options specifies the processes of the hub, and their files.
+type Options struct {
 	// Dir is the hub's directory: its data, certificates, kubeconfigs and logs.
 	Dir string
 	// BinDir has the binaries.
@@ -70,11 +70,11 @@ type Config struct {
 
 // Instance is a running hub.
 type Instance struct {
-	config Config
+	config Options
 	ports  ports
 	// started are the processes that this process has started.
 	started map[string]bool
-	// clusters are those of Config.Clusters that this process has started.
+	// clusters are those of Options.Clusters that this process has started.
 	clusters []*Instance
 	lock     *os.File
 	taken    net.Listener // a port that no process may have, or nil
@@ -100,7 +100,7 @@ const (
 
 // Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. On failure, it stops what it
 // started; what ran before, and did not have to be restarted, continues.
-func Start(ctx context.Context, config Config) (*Instance, error) {
+func Start(ctx context.Context, config Options) (*Instance, error) {
 	h, err := open(config)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func Start(ctx context.Context, config Config) (*Instance, error) {
 }
 
 // Open returns the hub in a directory, whatever of it runs, to inspect it or to stop it.
-func Open(config Config) (*Instance, error) {
+func Open(config Options) (*Instance, error) {
 	h, err := open(config)
 	if err == nil {
 		h.unlock()

@@ -20,7 +20,7 @@ import (
 // and certificates of agents stay valid.
 func TestIdentify_LeavesOneCA(t *testing.T) {
 	var said []string
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, _ ...any) { said = append(said, format) }}
+	config := Options{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, _ ...any) { said = append(said, format) }}
 	sleep := []byte("#!/bin/sh\nexec sleep 600\n")
 	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), sleep, 0o700); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestIdentify_LeavesOneCA(t *testing.T) {
 
 // TestIdentify_ServerCAIsForServersOnly: a new hub authenticates no client by the CA of its servers.
 func TestIdentify_ServerCAIsForServersOnly(t *testing.T) {
-	h, err := open(Config{Dir: t.TempDir(), BinDir: t.TempDir()})
+	h, err := open(Options{Dir: t.TempDir(), BinDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,10 @@ const (
 )
 
 // portsFile returns the file with the ports.
-func (c Config) portsFile() string { return filepath.Join(c.Dir, "ports.json") }
+func (c Options) portsFile() string { return filepath.Join(c.Dir, "ports.json") }
 
 // portNames returns the names of all ports that the hub may listen on.
-func (c Config) portNames() []string {
+func (c Options) portNames() []string {
 	names := []string{procKCM, procHubController + healthPort, procHubController + metricsPort,
 		procHubApprover + healthPort, procHubApprover + metricsPort, procAuthenticator}
 	for i := range max(c.HubAgents, 1) {

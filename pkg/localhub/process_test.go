@@ -17,7 +17,7 @@ import (
 
 // TestOpen_RefusesTheProcessesOfEarlierVersions: nothing would find them, and their ports are taken.
 func TestOpen_RefusesTheProcessesOfEarlierVersions(t *testing.T) {
-	config := Config{Dir: t.TempDir()}
+	config := Options{Dir: t.TempDir()}
 	file := filepath.Join(config.Dir, "run", "etcd.pid")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestOpen_RefusesTheProcessesOfEarlierVersions(t *testing.T) {
 
 func TestRun_RestartsWhatHasChanged(t *testing.T) {
 	var said []string
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, args ...any) {
+	config := Options{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, args ...any) {
 		said = append(said, fmt.Sprintf(format, args...))
 	}}
 	build := func(comment string) {
@@ -93,7 +93,7 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 
 // TestStart_ThatFailsLeavesRunningWhatRan: a failing `make up` must not stop a hub that its users need.
 func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
+	config := Options{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Status is the status of a process that runs or should run.
-type Status struct {
+// ProcessStatus is the status of a process that runs or should run.
+type ProcessStatus struct {
 	// Name is the name of the process, with the name of its cluster as a prefix if it belongs to one beside the hub.
 	Name string
 	// PID is 0 if the process does not run.
@@ -24,7 +24,7 @@ type Status struct {
 }
 
 // Status returns the status of all processes of the hub and of the clusters beside it, sorted by name.
-func (h *Instance) Status(now time.Time) ([]Status, error) {
+func (h *Instance) Status(now time.Time) ([]ProcessStatus, error) {
 	clusters, err := h.Clusters()
 	if err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func (h *Instance) Status(now time.Time) ([]Status, error) {
 		pids[procSupervisor] = 0
 		says[procSupervisor] = "does not run, so processes that exit are not restarted: " + localserver.Complaint(h.process(procSupervisor).Log())
 	}
-	var all []Status
+	var all []ProcessStatus
 	for _, name := range slices.Sorted(maps.Keys(pids)) {
-		all = append(all, Status{Name: name, PID: pids[name], Says: says[name]})
+		all = append(all, ProcessStatus{Name: name, PID: pids[name], Says: says[name]})
 	}
 	return all, nil
 }

@@ -86,7 +86,7 @@ const maxLog = 64 << 20
 // Supervise restarts the processes of a hub, and of the clusters beside it, when they have exited, until the context ends, or until nothing should
 // run any more. It leaves them running. A process that exits repeatedly is restarted with growing delays; see localserver.Backoff.
 func Supervise(ctx context.Context, dir string, log func(format string, args ...any)) error {
-	s := &supervisor{dir: dir, log: log, watched: map[string]*watched{}}
+	s := &supervisor{dir: dir, log: log, watched: map[string]*processState{}}
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for checks := 0; ; checks++ {
@@ -108,11 +108,11 @@ func Supervise(ctx context.Context, dir string, log func(format string, args ...
 type supervisor struct {
 	dir     string
 	log     func(format string, args ...any)
-	watched map[string]*watched // by their names
+	watched map[string]*processState // by their names
 }
 
-// watched is the supervisor's state of a process.
-type watched struct {
+// processState is the supervisor's state of a process.
+type processState struct {
 	// started is when it was started, or first observed; zero when it has exited.
 	started time.Time
 	backoff localserver.Backoff
@@ -133,7 +133,7 @@ func (s *supervisor) check(now time.Time) int {
 func (s *supervisor) restart(p supervisedProcess, now time.Time) error {
 	w := s.watched[p.label]
 	if w == nil {
-		w = &watched{started: now}
+		w = &processState{started: now}
 		s.watched[p.label] = w
 	}
 	running, err := p.process.Running()

@@ -30,13 +30,13 @@ type fakeHub struct {
 
 func newFakeHub(t *testing.T) *fakeHub {
 	t.Helper()
-	hub, err := Open(Config{Dir: t.TempDir(), BinDir: t.TempDir(), Detach: true})
+	hub, err := Open(Options{Dir: t.TempDir(), BinDir: t.TempDir(), Detach: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Kill)
 	h := &fakeHub{Instance: hub, t: t}
-	h.supervisor = &supervisor{dir: hub.Dir(), watched: map[string]*watched{}, log: func(format string, args ...any) {
+	h.supervisor = &supervisor{dir: hub.Dir(), watched: map[string]*processState{}, log: func(format string, args ...any) {
 		fmt.Fprintf(&h.logged, format+"\n", args...)
 	}}
 	return h

@@ -26,7 +26,7 @@ const readEvery = 50 * time.Millisecond
 // StartSupervisor starts a program in the background that starts the hub and calls Report, and then Supervise; it replaces the previous one. The
 // processes of the hub are children of the program, and in its session. Until Report is called, its output is copied to out; then the error of Report
 // is returned. When the context ends, the program gets SIGINT, and is still waited for.
-func StartSupervisor(ctx context.Context, config Config, out io.Writer, program string, args ...string) error {
+func StartSupervisor(ctx context.Context, config Options, out io.Writer, program string, args ...string) error {
 	h, err := Open(config)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ exec sleep 600
 
 // TestStartSupervisor follows the start of supervisors, each of which replaces the previous one.
 func TestStartSupervisor(t *testing.T) {
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
+	config := Options{Dir: t.TempDir(), BinDir: t.TempDir()}
 	program := filepath.Join(config.BinDir, "localhub")
 	if err := os.WriteFile(program, []byte(supervisorScript), 0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)

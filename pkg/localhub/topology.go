@@ -34,7 +34,7 @@ func memberOf(name string) (kind string, i int) {
 	return name, 0
 }
 
-// clusterName returns the name of a cluster of Config.Clusters, and of its directory.
+// clusterName returns the name of a cluster of Options.Clusters, and of its directory.
 func clusterName(i int) string { return fmt.Sprintf("cluster-%d", i+1) }
 
 // members returns the numbers of the processes of a kind, at least one.
@@ -69,7 +69,7 @@ func (h *Instance) topology() topology {
 }
 
 // within completes a configuration with the topology of its directory, and returns an error for impossible changes.
-func (c Config) within(has topology) (Config, error) {
+func (c Options) within(has topology) (Options, error) {
 	for _, count := range []struct {
 		what             string
 		asked            *int

@@ -15,39 +15,39 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// counts returns a Config with a topology: fronts, hub-apiservers, members of an etcd, clusters.
-func counts(fronts, hubAPIServers, etcdMembers, clusters int) Config {
-	return Config{FrontReplicas: fronts, Replicas: hubAPIServers, EtcdMembers: etcdMembers, Clusters: clusters}
+// counts returns Options with a topology: fronts, hub-apiservers, members of an etcd, clusters.
+func counts(fronts, hubAPIServers, etcdMembers, clusters int) Options {
+	return Options{FrontReplicas: fronts, Replicas: hubAPIServers, EtcdMembers: etcdMembers, Clusters: clusters}
 }
 
 func TestWithin(t *testing.T) {
 	small := topology{fronts: 1, hubAPIServers: 1, etcdMembers: 1, etcdPorts: 1, embedded: true}
 	large := topology{fronts: 2, hubAPIServers: 3, etcdMembers: 3, etcdPorts: 3, clusters: 2, external: true}
-	external := func(c Config) Config { c.ExternalEtcd = true; return c }
-	plain := func(c Config) Config { c.Plain = true; return c }
+	external := func(c Options) Options { c.ExternalEtcd = true; return c }
+	plain := func(c Options) Options { c.Plain = true; return c }
 	for name, c := range map[string]struct {
-		asked Config
+		asked Options
 		has   topology
-		want  Config
+		want  Options
 	}{
-		"a new hub is small":                    {Config{}, topology{}, counts(1, 1, 1, 0)},
-		"what is there stays: a small hub":      {Config{}, small, counts(1, 1, 1, 0)},
-		"what is there stays: a large hub":      {Config{}, large, external(counts(2, 3, 3, 2))},
+		"a new hub is small":                    {Options{}, topology{}, counts(1, 1, 1, 0)},
+		"what is there stays: a small hub":      {Options{}, small, counts(1, 1, 1, 0)},
+		"what is there stays: a large hub":      {Options{}, large, external(counts(2, 3, 3, 2))},
 		"fronts come":                           {counts(5, 0, 0, 0), small, counts(5, 1, 1, 0)},
 		"API servers go":                        {counts(1, 1, 0, 0), large, external(counts(1, 1, 3, 2))},
 		"clusters come":                         {counts(0, 0, 0, 8), small, counts(1, 1, 1, 8)},
 		"several hub-apiservers share an etcd":  {counts(0, 2, 0, 0), topology{}, external(counts(1, 2, 1, 0))},
 		"three members are outside":             {counts(0, 0, 3, 0), topology{}, external(counts(1, 1, 3, 0))},
 		"a plain cluster can have an etcd of 3": {plain(counts(0, 0, 3, 0)), topology{}, plain(counts(1, 1, 3, 0))},
-		"a hub comes to a plain cluster":        {Config{}, topology{fronts: 1, hubAPIServers: 1, etcdMembers: 1, etcdPorts: 1}, counts(1, 1, 1, 0)},
-		"an etcd of one can get other ports":    {Config{}, topology{etcdMembers: 1, embedded: true}, counts(1, 1, 1, 0)},
+		"a hub comes to a plain cluster":        {Options{}, topology{fronts: 1, hubAPIServers: 1, etcdMembers: 1, etcdPorts: 1}, counts(1, 1, 1, 0)},
+		"an etcd of one can get other ports":    {Options{}, topology{etcdMembers: 1, embedded: true}, counts(1, 1, 1, 0)},
 	} {
 		if got, err := c.asked.within(c.has); err != nil || !same(got, c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}
 	for name, c := range map[string]struct {
-		asked Config
+		asked Options
 		has   topology
 		says  string
 	}{
@@ -58,11 +58,11 @@ func TestWithin(t *testing.T) {
 		"too many clusters":           {counts(0, 0, 0, 9), topology{}, "must be 0 to 8"},
 		"one member becomes three":    {counts(0, 0, 3, 0), small, "has 1, which cannot change: request 1, or delete"},
 		"three members become one":    {counts(0, 0, 1, 0), large, "has 3, which cannot change: request 3, or delete"},
-		"lost ports of three members": {Config{}, topology{etcdMembers: 3, external: true}, "/hub/ports.json does not have the ports"},
-		"the etcd inside comes out":   {external(Config{}), small, "stores its objects in the embedded one: request neither, or delete"},
+		"lost ports of three members": {Options{}, topology{etcdMembers: 3, external: true}, "/hub/ports.json does not have the ports"},
+		"the etcd inside comes out":   {external(Options{}), small, "stores its objects in the embedded one: request neither, or delete"},
 		"several on the etcd inside":  {counts(0, 2, 0, 0), small, "stores its objects in the embedded one: request neither, or delete"},
 		"clusters go":                 {counts(0, 0, 0, 1), large, "has 2: request 2 or more, or delete"},
-		"a hub becomes plain":         {plain(Config{}), small, "use another directory"},
+		"a hub becomes plain":         {plain(Options{}), small, "use another directory"},
 	} {
 		c.asked.Dir = "/hub"
 		if _, err := c.asked.within(c.has); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
@@ -71,7 +71,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-func same(a, b Config) bool {
+func same(a, b Options) bool {
 	return a.FrontReplicas == b.FrontReplicas && a.Replicas == b.Replicas && a.EtcdMembers == b.EtcdMembers && a.Clusters == b.Clusters &&
 		a.ExternalEtcd == b.ExternalEtcd && a.Plain == b.Plain
 }
@@ -103,7 +103,7 @@ func TestPortNames(t *testing.T) {
 // newTopology returns a hub with these ports, whose processes only sleep.
 func newTopology(t *testing.T, p ports, runs ...string) *Instance {
 	t.Helper()
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
+	config := Options{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, "sleeps"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

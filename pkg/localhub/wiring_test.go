@@ -43,7 +43,7 @@ func (r recorded) flags(name string) (values []string) {
 
 // record returns what a hub of this configuration starts, with names for folders and ports. Nothing is started except kubectl and the init command of
 // the authenticator, which are scripts that do nothing.
-func record(t *testing.T, config Config, besides func(*Instance) error) (processes []recorded) {
+func record(t *testing.T, config Options, besides func(*Instance) error) (processes []recorded) {
 	t.Helper()
 	config.Dir, config.BinDir = t.TempDir(), t.TempDir()
 	for _, name := range []string{procEtcd, procFront, procKCM, "kubectl", procHubAPIServer, procHubController, procHubAgent, procProvider, procAuthenticator, image.Binary} {
@@ -113,20 +113,20 @@ func record(t *testing.T, config Config, besides func(*Instance) error) (process
 // TestWiring_ProcessesOfALocalHub compares the processes of a hub in each of its forms, and their flags, with golden files.
 func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 	for name, test := range map[string]struct {
-		config  Config
+		config  Options
 		besides func(*Instance) error
 	}{
 		// make up, with everything that the example starts on the hub.
-		"default": {Config{Detach: true, HubControllerManagerArgs: []string{"--scheduler-config=scheduler.yaml"}}, func(h *Instance) error {
+		"default": {Options{Detach: true, HubControllerManagerArgs: []string{"--scheduler-config=scheduler.yaml"}}, func(h *Instance) error {
 			return errors.Join(h.StartNode(t.Context()), h.StartLocalProvider(t.Context(), "dev", "local", "--more"))
 		}},
-		"topology": {Config{FrontReplicas: 2, Replicas: 2, EtcdMembers: 3, UnsafeNoFsync: true, FrontArgs: []string{"--audit-log-path=audit.log"},
+		"topology": {Options{FrontReplicas: 2, Replicas: 2, EtcdMembers: 3, UnsafeNoFsync: true, FrontArgs: []string{"--audit-log-path=audit.log"},
 			HubAPIServerArgs: []string{"--audit-log-path=hub-audit.log"}}, nil},
-		"eks": {Config{Issuer: "https://oidc.example.com", EKS: &EKS{ClusterName: "hub", Env: []string{"A=authenticator"}, TokenWebhook: "https://webhook.example.com"},
+		"eks": {Options{Issuer: "https://oidc.example.com", EKS: &EKS{ClusterName: "hub", Env: []string{"A=authenticator"}, TokenWebhook: "https://webhook.example.com"},
 			HubControllerManagerArgs: []string{"--registration-drivers=csr,awsirsa"}, HubControllerManagerEnv: []string{"A=controllers"}}, nil},
 		// Tests of other things than registration, in images.
-		"images": {Config{ImagesDir: "images", UnsafeNoFsync: true, HubControllerManagerArgs: []string{"--registration-drivers="}}, nil},
-		"plain": {Config{Plain: true, HubAgents: 2}, func(h *Instance) error {
+		"images": {Options{ImagesDir: "images", UnsafeNoFsync: true, HubControllerManagerArgs: []string{"--registration-drivers="}}, nil},
+		"plain": {Options{Plain: true, HubAgents: 2}, func(h *Instance) error {
 			return errors.Join(h.StartHubAgent(t.Context(), "--cluster-name=c1"), h.StartHubAgentIn(t.Context(), 1, "team-a", "--cluster-name=c2"))
 		}},
 	} {
@@ -249,7 +249,7 @@ func TestWiring_ControllersAreThoseOfTheManifests(t *testing.T) {
 		}
 	}
 	got := map[string][]string{}
-	for _, p := range record(t, Config{}, nil) {
+	for _, p := range record(t, Options{}, nil) {
 		if values := p.flags("--controllers"); len(values) > 0 && p.name != procKCM {
 			got[p.name] = values
 		}

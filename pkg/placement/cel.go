@@ -144,7 +144,7 @@ func (m *meter) empty() bool { return m.left == 0 }
 func (m *meter) take(cost uint64) { m.left -= min(cost, m.left) }
 
 // allTrue evaluates expressions in order. An expression that fails, is not a bool or costs more than is left counts as false.
-func allTrue(ctx context.Context, expressions []*expression.Program, c *Cluster, scores Scores, budget uint64, m *meter) bool {
+func allTrue(ctx context.Context, expressions []*expression.Program, c *ClusterInfo, scores Scores, budget uint64, m *meter) bool {
 	if len(expressions) == 0 {
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 
 // pick is a chosen cluster.
 type pick struct {
-	cluster *Cluster
+	cluster *ClusterInfo
 	score   int64
 }
 

@@ -15,8 +15,8 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// Cluster is a ManagedCluster with derived data for all placements, computed once for each version of the object. It is safe for concurrent use.
-type Cluster struct {
+// ClusterInfo is a ManagedCluster with derived data for all placements, computed once for each version of the object. It is safe for concurrent use.
+type ClusterInfo struct {
 	// Object must not be changed.
 	Object *clusterv1.ManagedCluster
 
@@ -35,9 +35,9 @@ type amount struct {
 	reported bool
 }
 
-// NewCluster returns a Cluster. The ManagedCluster must not be changed afterwards.
-func NewCluster(obj *clusterv1.ManagedCluster) *Cluster {
-	c := &Cluster{Object: obj, cpu: allocatable(obj, "cpu"), memory: allocatable(obj, "memory")}
+// NewCluster returns a ClusterInfo. The ManagedCluster must not be changed afterwards.
+func NewCluster(obj *clusterv1.ManagedCluster) *ClusterInfo {
+	c := &ClusterInfo{Object: obj, cpu: allocatable(obj, "cpu"), memory: allocatable(obj, "memory")}
 	if len(obj.Status.ClusterClaims) > 0 {
 		c.claims = make(labels.Set, len(obj.Status.ClusterClaims))
 		for i := range obj.Status.ClusterClaims {
@@ -48,10 +48,10 @@ func NewCluster(obj *clusterv1.ManagedCluster) *Cluster {
 }
 
 // Name returns the name of the ManagedCluster.
-func (c *Cluster) Name() string { return c.Object.Name }
+func (c *ClusterInfo) Name() string { return c.Object.Name }
 
 // deleting reports whether the cluster is being deleted, so that nothing new may be placed on it.
-func (c *Cluster) deleting() bool { return c.Object.DeletionTimestamp != nil }
+func (c *ClusterInfo) deleting() bool { return c.Object.DeletionTimestamp != nil }
 
 // allocatable returns the allocatable amount of a resource, if it has a capacity, too: a cluster that reports one of the two is about to report the
 // other.
@@ -64,7 +64,7 @@ func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) amo
 }
 
 // asMap returns the cluster as CEL sees it: in the form of its JSON, without managed fields.
-func (c *Cluster) asMap() (traits.Mapper, error) {
+func (c *ClusterInfo) asMap() (traits.Mapper, error) {
 	c.once.Do(func() {
 		shown := *c.Object
 		shown.ManagedFields = nil
@@ -77,10 +77,10 @@ func (c *Cluster) asMap() (traits.Mapper, error) {
 	return c.value, c.err
 }
 
-func byName(a, b *Cluster) int { return strings.Compare(a.Object.Name, b.Object.Name) }
+func byName(a, b *ClusterInfo) int { return strings.Compare(a.Object.Name, b.Object.Name) }
 
 // union merges lists that are ordered by name, without duplicates.
-func union(lists [][]*Cluster) []*Cluster {
+func union(lists [][]*ClusterInfo) []*ClusterInfo {
 	switch len(lists) {
 	case 0:
 		return nil
@@ -88,7 +88,7 @@ func union(lists [][]*Cluster) []*Cluster {
 		return lists[0]
 	}
 	a, b := union(lists[:len(lists)/2]), union(lists[len(lists)/2:])
-	all := make([]*Cluster, 0, max(len(a), len(b)))
+	all := make([]*ClusterInfo, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {
 		switch order := byName(a[0], b[0]); {
 		case order < 0:

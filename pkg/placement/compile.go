@@ -66,7 +66,7 @@ type groupSelector struct {
 }
 
 // matches needs nothing but the cluster: groups have no CEL.
-func (g *groupSelector) matches(c *Cluster) bool {
+func (g *groupSelector) matches(c *ClusterInfo) bool {
 	return g.mismatch(context.Background(), c, nil, nil) == allParts
 }
 

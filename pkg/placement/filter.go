@@ -51,7 +51,7 @@ func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterC
 }
 
 // mismatch returns the first part that the cluster does not match, or allParts if it matches.
-func (s *clusterSelector) mismatch(ctx context.Context, c *Cluster, scores Scores, m *meter) part {
+func (s *clusterSelector) mismatch(ctx context.Context, c *ClusterInfo, scores Scores, m *meter) part {
 	switch {
 	case s.labels != nil && !s.labels.Matches(labels.Set(c.Object.Labels)):
 		return labelPart
@@ -98,7 +98,7 @@ const (
 )
 
 // judge runs the filters. chosen reports whether the cluster is in a decision of the placement now.
-func (p *Program) judge(ctx context.Context, c *Cluster, scores Scores, m *meter, chosen bool, now time.Time) (v verdict) {
+func (p *Program) judge(ctx context.Context, c *ClusterInfo, scores Scores, m *meter, chosen bool, now time.Time) (v verdict) {
 	if c.deleting() {
 		v.by = byDeletion
 		return v

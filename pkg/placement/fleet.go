@@ -21,22 +21,22 @@ import (
 // Clusters is the interface to clusters and sets that a placement uses. Fleet implements it.
 type Clusters interface {
 	// Cluster returns the cluster of a name, or nil.
-	Cluster(name string) *Cluster
+	Cluster(name string) *ClusterInfo
 	// Members returns the clusters of a set, ordered by name; the list must not be changed or stored. exists reports whether the set exists. It
 	// returns an error for a set whose members cannot be determined.
-	Members(set string) (members []*Cluster, exists bool, err error)
+	Members(set string) (members []*ClusterInfo, exists bool, err error)
 }
 
 // Fleet has the clusters and sets of a hub. The members of sets come from the membership index. It is not safe for concurrent use.
 type Fleet struct {
 	index    *membership.Index
-	clusters map[string]*Cluster
+	clusters map[string]*ClusterInfo
 	sets     map[string]*fleetSet
 }
 
 type fleetSet struct {
 	// members are ordered by name.
-	members []*Cluster
+	members []*ClusterInfo
 	err     error
 }
 
@@ -44,14 +44,14 @@ var _ Clusters = &Fleet{}
 
 // NewFleet returns an empty Fleet.
 func NewFleet() *Fleet {
-	return &Fleet{index: membership.New(), clusters: map[string]*Cluster{}, sets: map[string]*fleetSet{}}
+	return &Fleet{index: membership.New(), clusters: map[string]*ClusterInfo{}, sets: map[string]*fleetSet{}}
 }
 
 // Cluster implements Clusters.
-func (f *Fleet) Cluster(name string) *Cluster { return f.clusters[name] }
+func (f *Fleet) Cluster(name string) *ClusterInfo { return f.clusters[name] }
 
 // Members implements Clusters.
-func (f *Fleet) Members(set string) ([]*Cluster, bool, error) {
+func (f *Fleet) Members(set string) ([]*ClusterInfo, bool, error) {
 	s := f.sets[set]
 	if s == nil {
 		return nil, false, nil
@@ -64,7 +64,7 @@ func (f *Fleet) SetsOf(cluster string) []string { return f.index.SetsOf(cluster)
 
 // SetCluster adds or replaces a cluster. It returns the previous cluster (nil for a new one) and the current one, and the sets that it was added to
 // or removed from.
-func (f *Fleet) SetCluster(obj *clusterv1.ManagedCluster) (before, after *Cluster, moved []string) {
+func (f *Fleet) SetCluster(obj *clusterv1.ManagedCluster) (before, after *ClusterInfo, moved []string) {
 	before, after = f.clusters[obj.Name], NewCluster(obj)
 	f.clusters[obj.Name] = after
 	for _, change := range f.index.SetCluster(&cluster.ManagedCluster{
@@ -141,4 +141,4 @@ func (f *Fleet) apply(change membership.Change) {
 	}
 }
 
-func compareName(c *Cluster, name string) int { return strings.Compare(c.Object.Name, name) }
+func compareName(c *ClusterInfo, name string) int { return strings.Compare(c.Object.Name, name) }

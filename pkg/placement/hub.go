@@ -188,7 +188,7 @@ func (h *Scheduler) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluste
 // seen returns the state for the question whether a change of a cluster affects a placement that no change has affected since its last run.
 func (h *Scheduler) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
 	_, chosen := slices.BinarySearch(h.loads.clusters[key], cluster)
-	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*Cluster) bool) {
+	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*ClusterInfo) bool) {
 		for set := range h.bindings[key.Namespace] {
 			if !s.program.ChoosesFrom(set) {
 				continue

@@ -57,15 +57,15 @@ type run struct {
 	// bound are the sets that exist and are bound, and sets those of them that the placement uses; both are ordered by name.
 	bound, sets []string
 	// members are the lists of the sets, and clusters all of them, ordered by name. They include clusters that are being deleted.
-	members  [][]*Cluster
-	clusters []*Cluster
+	members  [][]*ClusterInfo
+	clusters []*ClusterInfo
 	// current has the clusters that are in decisions, with the decision.
 	current map[string]*clusterv1beta1.PlacementDecision
 
 	verdicts []verdict
 	fallen   fallen
 	// passed are the clusters that passed the filters, ordered by name. totals and columns are their scores.
-	passed  []*Cluster
+	passed  []*ClusterInfo
 	totals  []int64
 	columns []column
 	chosen  []pick
@@ -166,7 +166,7 @@ func (r *run) eligible() {
 
 // filter determines the clusters that may be chosen.
 func (r *run) filter(ctx context.Context) {
-	r.passed = make([]*Cluster, 0, len(r.clusters))
+	r.passed = make([]*ClusterInfo, 0, len(r.clusters))
 	r.fallen.parts = make([][celPart + 1]int, len(r.program.predicates))
 	m := newMeter(len(r.clusters))
 	defer r.state.Timing.of(TimeFilter, pluginPredicate+","+pluginTaint)()

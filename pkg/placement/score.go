@@ -75,13 +75,13 @@ func (r *run) score(p *prioritizer, out []int64) {
 }
 
 // amount returns the resource by which a prioritizer scores clusters, if it does.
-func (p *prioritizer) amount() (of func(*Cluster) amount, isResource bool) {
+func (p *prioritizer) amount() (of func(*ClusterInfo) amount, isResource bool) {
 	switch {
 	case p.resource != "":
 	case p.name == clusterv1beta1.PrioritizerResourceAllocatableCPU:
-		return func(c *Cluster) amount { return c.cpu }, true
+		return func(c *ClusterInfo) amount { return c.cpu }, true
 	case p.name == clusterv1beta1.PrioritizerResourceAllocatableMemory:
-		return func(c *Cluster) amount { return c.memory }, true
+		return func(c *ClusterInfo) amount { return c.memory }, true
 	}
 	return nil, false
 }
@@ -102,7 +102,7 @@ func (r *run) scoreBalance(out []int64) {
 	}
 }
 
-func (r *run) scoreResource(out []int64, of func(*Cluster) amount) {
+func (r *run) scoreResource(out []int64, of func(*ClusterInfo) amount) {
 	var least, most float64
 	first := true
 	for _, c := range r.passed {

@@ -50,8 +50,8 @@ func (t *topology) add(value int32) (risen bool) {
 	return false
 }
 
-// kind has the clusters that are in the same topology for every constraint, in the order of precedence.
-type kind struct {
+// topologyGroup has the clusters that are in the same topology for every constraint, in the order of precedence.
+type topologyGroup struct {
 	values  []int32
 	members []int32
 }
@@ -149,7 +149,7 @@ func exceeded(topologies []topology, values []int32) *topology {
 }
 
 // minExceeding returns one of the waiting kinds, or none if constraints with DoNotSchedule exclude all of them.
-func (r *run) minExceeding(kinds []kind, topologies []topology) int32 {
+func (r *run) minExceeding(kinds []topologyGroup, topologies []topology) int32 {
 	best, where, at := int32(-1), 0, 0
 	for i := range topologies {
 		for j, candidate := range topologies[i].waiting {
@@ -181,7 +181,7 @@ func (r *run) minExceeding(kinds []kind, topologies []topology) int32 {
 }
 
 // topologies sorts the clusters into kinds. A cluster without the label or the claim is in no topology.
-func (r *run) topologies(order []int32) ([]kind, []topology) {
+func (r *run) topologies(order []int32) ([]topologyGroup, []topology) {
 	constraints := r.program.spread
 	topologies := make([]topology, len(constraints))
 	numbers := make([]map[string]int32, len(constraints))
@@ -190,7 +190,7 @@ func (r *run) topologies(order []int32) ([]kind, []topology) {
 		topologies[i].strict = constraints[i].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
 		numbers[i] = map[string]int32{}
 	}
-	var kinds []kind
+	var kinds []topologyGroup
 	byValues := map[string]int32{}
 	values := make([]int32, len(constraints))
 	key := make([]byte, 4*len(constraints))
@@ -211,7 +211,7 @@ func (r *run) topologies(order []int32) ([]kind, []topology) {
 		if !known {
 			which = int32(len(kinds))
 			byValues[string(key)] = which
-			kinds = append(kinds, kind{values: slices.Clone(values)})
+			kinds = append(kinds, topologyGroup{values: slices.Clone(values)})
 		}
 		kinds[which].members = append(kinds[which].members, index)
 	}
@@ -222,7 +222,7 @@ func (r *run) topologies(order []int32) ([]kind, []topology) {
 	return kinds, topologies
 }
 
-func topologyValue(c *clusterv1beta1.SpreadConstraintsTerm, cluster *Cluster) (value string, found bool) {
+func topologyValue(c *clusterv1beta1.SpreadConstraintsTerm, cluster *ClusterInfo) (value string, found bool) {
 	if c.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
 		value, found = cluster.claims[c.TopologyKey]
 	} else {

@@ -19,7 +19,7 @@ type Seen struct {
 	// Chosen reports whether the cluster is in a decision of the placement, which was scheduled after all earlier changes that affect it.
 	Chosen bool
 	// Others are the clusters that the placement may choose from, including the changed one; nil if they are not known.
-	Others iter.Seq[*Cluster]
+	Others iter.Seq[*ClusterInfo]
 }
 
 // maxOthers is the maximum number of clusters that are checked to avoid a run.
@@ -27,13 +27,13 @@ const maxOthers = 1024
 
 // Touches reports whether a change of a cluster, which is in one of the placement's sets before and after it, can change anything that the
 // placement shows, and the cost of the answer: that of the predicates for this one cluster. If the cost is too high, it returns true.
-func (p *Program) Touches(ctx context.Context, before, after *Cluster, seen Seen) (yes bool, cost uint64) {
+func (p *Program) Touches(ctx context.Context, before, after *ClusterInfo, seen Seen) (yes bool, cost uint64) {
 	m := &meter{left: touchCost}
 	yes = p.touches(ctx, m, before, after, seen)
 	return yes, touchCost - m.left
 }
 
-func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster, seen Seen) bool {
+func (p *Program) touches(ctx context.Context, m *meter, before, after *ClusterInfo, seen Seen) bool {
 	if p.misconfigured != nil {
 		return before.deleting() != after.deleting()
 	}
@@ -80,7 +80,7 @@ func (p *Program) leavesOut() bool { return p.number != nil && len(p.spread) == 
 
 // scaledByOthers reports whether the scores of all others stay the same without a cluster: for each resource, another cluster passes that has no
 // more, and one that has no less.
-func (p *Program) scaledByOthers(ctx context.Context, m *meter, c *Cluster, seen Seen) bool {
+func (p *Program) scaledByOthers(ctx context.Context, m *meter, c *ClusterInfo, seen Seen) bool {
 	for i := range p.prioritizers {
 		one := &p.prioritizers[i]
 		of, isResource := one.amount()
@@ -94,7 +94,7 @@ func (p *Program) scaledByOthers(ctx context.Context, m *meter, c *Cluster, seen
 	return true
 }
 
-func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cluster) amount, seen Seen) bool {
+func (p *Program) between(ctx context.Context, m *meter, c *ClusterInfo, of func(*ClusterInfo) amount, seen Seen) bool {
 	var less, more bool
 	looked := 0
 	for other := range seen.Others {
@@ -121,7 +121,7 @@ func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || l
 // TouchesScore reports whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows. before or after
 // may be nil.
 func (p *Program) TouchesScore(
-	ctx context.Context, c *Cluster, name string, before, after *clusterv1alpha1.AddOnPlacementScore, seen Seen,
+	ctx context.Context, c *ClusterInfo, name string, before, after *clusterv1alpha1.AddOnPlacementScore, seen Seen,
 ) (yes bool, cost uint64) {
 	switch {
 	case p.misconfigured != nil:

@@ -168,21 +168,21 @@ func (i *Index) keepRole(name string, role *roleState) {
 	}
 }
 
-// change is a change of the names that a role grants.
-type change struct {
+// grantChange is a change of the names that a role grants.
+type grantChange struct {
 	role         string
 	from, to     Names
 	gained, lost []string // of the names listed
 }
 
-func newChange(role string, from, to Names) change {
-	c := change{role: role, from: from, to: to}
+func newChange(role string, from, to Names) grantChange {
+	c := grantChange{role: role, from: from, to: to}
 	c.gained, c.lost = difference(from.sorted, to.sorted, cmp.Compare[string])
 	return c
 }
 
 // list updates the indexes with what the role grants now.
-func (i *Index) list(c change) {
+func (i *Index) list(c grantChange) {
 	i.snapshot = nil
 	if c.to.Empty() {
 		i.grants.Delete(grant{role: c.role})
@@ -205,7 +205,7 @@ func (i *Index) list(c change) {
 
 // apply updates a subject after the change of one role: a role that it has changes, or it gets one (then that changes from nothing for it), or loses
 // one (then it changes to nothing).
-func (i *Index) apply(who subject, c change) {
+func (i *Index) apply(who subject, c grantChange) {
 	if c.from.Equal(c.to) {
 		return
 	}

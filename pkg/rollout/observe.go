@@ -35,16 +35,16 @@ const (
 	Succeeds
 )
 
-// Status is the status of a work that an agent has reported.
-type Status struct {
+// WorkStatus is the status of a work that an agent has reported.
+type WorkStatus struct {
 	// Generation is the generation of the work.
 	Generation int64
 	Conditions []metav1.Condition
 	// Manifests are the manifests with known values.
-	Manifests []Manifest
+	Manifests []ManifestStatus
 }
 
-// Observation is the result of observing a Status.
+// Observation is the result of observing a WorkStatus.
 type Observation struct {
 	Progress Progress
 	// Since is the last transition time of the deciding condition. It may be before the current generation.
@@ -57,7 +57,7 @@ type Observation struct {
 // Cluster Management. Otherwise the decision depends on what is known of every work: that it is applied, that its resources are available, and the
 // readiness of well-known kinds. byRules reports that the work has a rule for Progressing: then Observe waits for the condition while it does not
 // exist.
-func Observe(s Status, byRules bool) Observation {
+func Observe(s WorkStatus, byRules bool) Observation {
 	o, ready := observeApplied(s)
 	if !ready {
 		return o
@@ -93,7 +93,7 @@ func Observe(s Status, byRules bool) Observation {
 }
 
 // observeApplied judges the condition Applied. ready reports whether there is more to judge.
-func observeApplied(s Status) (o Observation, ready bool) {
+func observeApplied(s WorkStatus) (o Observation, ready bool) {
 	a := meta.FindStatusCondition(s.Conditions, applied)
 	switch {
 	case a == nil:
@@ -107,7 +107,7 @@ func observeApplied(s Status) (o Observation, ready bool) {
 }
 
 // observeRules judges a work by its condition Progressing, with the semantics of Open Cluster Management.
-func observeRules(s Status, p *metav1.Condition) Observation {
+func observeRules(s WorkStatus, p *metav1.Condition) Observation {
 	if p == nil {
 		return Observation{Waits: "applied; waits for the condition Progressing, which a rule sets"}
 	}

@@ -28,15 +28,17 @@ func conditions(t *testing.T, texts ...string) (all []metav1.Condition) {
 	return all
 }
 
-func deployment(numbers map[string]int64) Manifest {
-	return Manifest{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web", Numbers: numbers}
+func deployment(numbers map[string]int64) ManifestStatus {
+	return ManifestStatus{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web", Numbers: numbers}
 }
 
 func TestObserve(t *testing.T) {
-	pod := func(texts map[string]string) []Manifest { return []Manifest{{Kind: "Pod", Name: "p", Texts: texts}} }
+	pod := func(texts map[string]string) []ManifestStatus {
+		return []ManifestStatus{{Kind: "Pod", Name: "p", Texts: texts}}
+	}
 	for name, test := range map[string]struct {
 		conditions []string
-		manifests  []Manifest
+		manifests  []ManifestStatus
 		byRules    bool
 		want       Progress
 		waits      string
@@ -65,22 +67,22 @@ func TestObserve(t *testing.T) {
 		"complete before":           {conditions: []string{"Applied=True@2", "Available=False@2", "Complete=True@1"}, want: Progresses, waits: "applied; waits to be available"},
 		"a deployment is not ready": {
 			conditions: []string{"Applied=True@2", "Available=True@2"},
-			manifests:  []Manifest{{Kind: "ConfigMap"}, deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 1})},
+			manifests:  []ManifestStatus{{Kind: "ConfigMap"}, deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 1})},
 			want:       Progresses, waits: "Deployment ns/web: 1 of 3 replicas are ready",
 		},
 		"a deployment has none that are available": {
 			conditions: []string{"Applied=True@2", "Available=True@2"},
-			manifests:  []Manifest{deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 3})},
+			manifests:  []ManifestStatus{deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 3})},
 			want:       Progresses, waits: "Deployment ns/web: 0 of 3 replicas are ready",
 		},
 		"a deployment is ready": {
 			conditions: []string{"Applied=True@2", "Available=True@2"},
-			manifests:  []Manifest{deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 3, "AvailableReplicas": 3})}, want: Succeeds,
+			manifests:  []ManifestStatus{deployment(map[string]int64{"Replicas": 3, "ReadyReplicas": 3, "AvailableReplicas": 3})}, want: Succeeds,
 		},
-		"nothing is known of a deployment": {conditions: []string{"Applied=True@2", "Available=True@2"}, manifests: []Manifest{deployment(nil)}, want: Succeeds},
+		"nothing is known of a deployment": {conditions: []string{"Applied=True@2", "Available=True@2"}, manifests: []ManifestStatus{deployment(nil)}, want: Succeeds},
 		"a job runs": {
 			conditions: []string{"Applied=True@2", "Available=True@2"},
-			manifests:  []Manifest{{Group: "batch", Kind: "Job", Name: "j", Texts: map[string]string{"JobComplete": "False"}}},
+			manifests:  []ManifestStatus{{Group: "batch", Kind: "Job", Name: "j", Texts: map[string]string{"JobComplete": "False"}}},
 			want:       Progresses, waits: "Job j is not complete",
 		},
 		"a pod has failed": {conditions: []string{"Applied=True@2", "Available=True@2"}, manifests: pod(map[string]string{"PodPhase": "Failed"}), want: Fails, waits: "Pod p has failed"},
@@ -93,7 +95,7 @@ func TestObserve(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Observe(Status{Generation: 2, Conditions: conditions(t, test.conditions...), Manifests: test.manifests}, test.byRules)
+			got := Observe(WorkStatus{Generation: 2, Conditions: conditions(t, test.conditions...), Manifests: test.manifests}, test.byRules)
 			if got.Progress != test.want || got.Waits != test.waits {
 				t.Errorf("got %d %q, want %d %q", got.Progress, got.Waits, test.want, test.waits)
 			}
@@ -102,7 +104,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestObserve_SaysNoMoreThanALine(t *testing.T) {
-	o := Observe(Status{Generation: 1, Conditions: conditions(t, "Applied=False@1:"+strings.Repeat("ä\n", 10_000))}, false)
+	o := Observe(WorkStatus{Generation: 1, Conditions: conditions(t, "Applied=False@1:"+strings.Repeat("ä\n", 10_000))}, false)
 	if len(o.Waits) > 160 || strings.ContainsAny(o.Waits, "\n\x1b") || !strings.HasSuffix(o.Waits, "…") {
 		t.Errorf("%d bytes: %q", len(o.Waits), o.Waits)
 	}

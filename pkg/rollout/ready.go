@@ -5,8 +5,8 @@ package rollout
 
 import "fmt"
 
-// Manifest is one resource of a work, with the values that agents report for well-known kinds.
-type Manifest struct {
+// ManifestStatus is one resource of a work, with the values that agents report for well-known kinds.
+type ManifestStatus struct {
 	Group, Kind, Namespace, Name string
 	// Numbers and Texts are by the names of Open Cluster Management, such as ReadyReplicas and PodPhase.
 	Numbers map[string]int64
@@ -30,7 +30,7 @@ func WellKnown(group, kind, value string) bool {
 }
 
 // ready returns the progress of a resource, as far as its values tell. A missing number is 0: its field is omitted then.
-func (m *Manifest) ready() (Progress, string) {
+func (m *ManifestStatus) ready() (Progress, string) {
 	switch m.Group + "/" + m.Kind {
 	case "apps/Deployment":
 		return m.all("replicas", "Replicas", "ReadyReplicas", "AvailableReplicas")
@@ -53,7 +53,7 @@ func (m *Manifest) ready() (Progress, string) {
 }
 
 // all checks whether two values are as large as a third.
-func (m *Manifest) all(what, want string, have ...string) (Progress, string) {
+func (m *ManifestStatus) all(what, want string, have ...string) (Progress, string) {
 	wanted, known := m.Numbers[want]
 	if !known {
 		return Succeeds, ""
@@ -66,7 +66,7 @@ func (m *Manifest) all(what, want string, have ...string) (Progress, string) {
 	return Succeeds, ""
 }
 
-func (m *Manifest) String() string {
+func (m *ManifestStatus) String() string {
 	if m.Namespace == "" {
 		return m.Kind + " " + m.Name
 	}

@@ -200,7 +200,7 @@ func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *test
 }
 
 func TestIsShadowed_OnlyOurGroupsThatTheHubServesItself(t *testing.T) {
-	m := &Manager{config: Config{Namespace: testNamespace, Service: testService, Groups: []string{"ours.example.com"}}}
+	m := &Manager{config: Options{Namespace: testNamespace, Service: testService, Groups: []string{"ours.example.com"}}}
 	for _, test := range []struct {
 		group, service string
 		want           bool

@@ -68,14 +68,14 @@ func newKubernetes(objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-func testConfig(kube kubernetes.Interface, aggregator aggregatorclient.Interface, clock clock.Clock) Config {
+func testConfig(kube kubernetes.Interface, aggregator aggregatorclient.Interface, clock clock.Clock) Options {
 	if aggregator == nil {
 		aggregator = aggregatorfake.NewClientset()
 	}
-	return Config{Namespace: testNamespace, Service: testService, Kubernetes: kube, Aggregator: aggregator, Clock: clock}
+	return Options{Namespace: testNamespace, Service: testService, Kubernetes: kube, Aggregator: aggregator, Clock: clock}
 }
 
-func mustNew(ctx context.Context, t *testing.T, config Config) *Manager {
+func mustNew(ctx context.Context, t *testing.T, config Options) *Manager {
 	t.Helper()
 	m, err := New(ctx, config)
 	if err != nil {

@@ -33,8 +33,8 @@ const (
 	maxRetry     = time.Minute
 )
 
-// Config configures the service of the certificate and the location of its Secret.
-type Config struct {
+// Options configures the service of the certificate and the location of its Secret.
+type Options struct {
 	// Namespace is the namespace of the service, and of the Secret.
 	Namespace string
 	// Service is the name that APIServices have in spec.service.name.
@@ -51,7 +51,7 @@ type Config struct {
 
 // Manager has the certificate of this replica and reconciles the shared CA and the caBundles while Run runs.
 type Manager struct {
-	config   Config
+	config   Options
 	clock    clock.Clock
 	store    store
 	dnsNames []string
@@ -71,7 +71,7 @@ var _ dynamiccertificates.CertKeyContentProvider = &Manager{}
 
 // New returns a Manager that has a certificate to serve. It creates the CA if it does not exist. Requests to a kube-apiserver that does not respond
 // are retried for up to 60 seconds; with a Secret that is not usable New fails at once (ErrInvalidSecret).
-func New(ctx context.Context, config Config) (*Manager, error) {
+func New(ctx context.Context, config Options) (*Manager, error) {
 	m, err := newManager(config)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func New(ctx context.Context, config Config) (*Manager, error) {
 	}
 }
 
-func newManager(config Config) (*Manager, error) {
+func newManager(config Options) (*Manager, error) {
 	if config.Namespace == "" || config.Service == "" || config.Kubernetes == nil || config.Aggregator == nil {
 		return nil, errors.New("servingcert: Namespace, Service, Kubernetes and Aggregator must all be set")
 	}

@@ -66,7 +66,7 @@ func TestAnswers_WhyCluster(t *testing.T) {
 			}
 		}
 	}
-	local := start(t, func(c *Config) { c.Where = []string{"--context=hub"} })
+	local := start(t, func(c *Options) { c.Where = []string{"--context=hub"} })
 	check(local, local.request("GET", "/answers/why/cluster/c1", "", "Cookie", local.letIn()), "Bearer "+userToken, "kubectl hub --context=hub accept")
 	if asked, _ := local.hub.requests(); asked[0].Header.Get("Impersonate-User") != "dana" {
 		t.Errorf("the hub is asked with %v", asked[0].Header)

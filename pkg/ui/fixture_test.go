@@ -94,10 +94,10 @@ func startHub(t *testing.T) (*fakeHub, *rest.Config) {
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw})}}
 }
 
-func start(t *testing.T, adapt ...func(*Config)) *fixture {
+func start(t *testing.T, adapt ...func(*Options)) *fixture {
 	t.Helper()
 	hub, way := startHub(t)
-	config := Config{
+	config := Options{
 		Hub: way, Files: files,
 		About: About{Server: hub.URL, Context: "hub", Impersonating: "dana", Kubectl: "kubectl --context hub"},
 	}

@@ -100,7 +100,7 @@ func TestSession_SaysWhatIsSeenByWhom(t *testing.T) {
 }
 
 func TestNew_IsForLoopbackAlone(t *testing.T) {
-	good := Config{Hub: &rest.Config{Host: "https://hub.example"}, Files: fstest.MapFS{"index.html": {}}}
+	good := Options{Hub: &rest.Config{Host: "https://hub.example"}, Files: fstest.MapFS{"index.html": {}}}
 	for address, ok := range map[string]bool{"127.0.0.1": true, "127.1.2.3": true, "::1": true, "0.0.0.0": false, "::": false, "10.0.0.1": false, "192.0.2.1": false} {
 		_, err := New(good, &net.TCPAddr{IP: net.ParseIP(address), Port: 1})
 		if (err == nil) != ok {
@@ -110,7 +110,7 @@ func TestNew_IsForLoopbackAlone(t *testing.T) {
 	if _, err := New(good, &net.UnixAddr{Name: "a"}); err == nil {
 		t.Error("a socket is no loopback")
 	}
-	if _, err := New(Config{Hub: good.Hub, Files: fstest.MapFS{"app.js": {}}}, &net.TCPAddr{IP: net.IPv6loopback}); err == nil || !strings.Contains(err.Error(), "index.html") {
+	if _, err := New(Options{Hub: good.Hub, Files: fstest.MapFS{"app.js": {}}}, &net.TCPAddr{IP: net.IPv6loopback}); err == nil || !strings.Contains(err.Error(), "index.html") {
 		t.Errorf("without a page: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
 		"another user":         {[]int{other}, http.StatusForbidden},
 		"root, who trusts all": {nil, http.StatusOK},
 	} {
-		f := start(t, func(c *Config) { c.trusted = func() []int { return test.trusted } })
+		f := start(t, func(c *Options) { c.trusted = func() []int { return test.trusted } })
 		if a := f.do(f.request("GET", "/", "")); a.code != test.code {
 			t.Errorf("%s: got %d: %s", name, a.code, a.body)
 		}
@@ -51,7 +51,7 @@ func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
 	if me != 0 {
 		return // only root can start a program of another user
 	}
-	f := start(t, func(c *Config) { c.trusted = func() []int { return []int{0} } })
+	f := start(t, func(c *Options) { c.trusted = func() []int { return []int{0} } })
 	program := "/proc/self/exe"
 	command := exec.Command(program)
 	command.Env = []string{dialEnv + "=" + f.host}

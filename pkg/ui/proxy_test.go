@@ -285,7 +285,7 @@ func TestAttack_ManyAtOneTime(t *testing.T) {
 
 // TestAttack_ASlowBody verifies that the server does not wait for a slow body.
 func TestAttack_ASlowBody(t *testing.T) {
-	f := start(t, func(c *Config) { c.askTimeout = 100 * time.Millisecond })
+	f := start(t, func(c *Options) { c.askTimeout = 100 * time.Millisecond })
 	for name, sent := range map[string]string{
 		"the headers": "POST /session HTTP/1.1\r\nHost: " + f.host + "\r\n",
 		"the body":    "POST /session HTTP/1.1\r\nHost: " + f.host + "\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{",

@@ -44,8 +44,8 @@ const (
 	answerTimeout = time.Minute
 )
 
-// Config is the configuration for the user of a kubeconfig.
-type Config struct {
+// Options is the configuration for the user of a kubeconfig.
+type Options struct {
 	// Hub is the configuration for the hub, as its user.
 	Hub *rest.Config
 	// Files are the files of the page: index.html and others.
@@ -115,7 +115,7 @@ type visitor struct {
 }
 
 // New returns a server for a listener, which must be on loopback, because nothing is encrypted.
-func New(config Config, listener net.Addr) (*Local, error) {
+func New(config Options, listener net.Addr) (*Local, error) {
 	address, err := onLoopback(listener)
 	if err != nil {
 		return nil, err

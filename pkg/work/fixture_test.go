@@ -175,7 +175,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-func (w *world) look(manifest *unstructured.Unstructured, config *manifestconfig.Config) *status.Seen {
+func (w *world) look(manifest *unstructured.Unstructured, config *manifestconfig.Settings) *status.Seen {
 	object := w.cluster[key(manifest)]
 	if object == nil {
 		return &status.Seen{Err: apierrors.NewNotFound(schema.GroupResource{}, manifest.GetName())}

@@ -72,7 +72,7 @@ type accessing struct {
 // withAccess measures on such a hub.
 func (b *bench) withAccess(ctx context.Context, measure func(*accessing, context.Context) error) error {
 	a := &accessing{bench: b}
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		c.HubControllerManagerArgs = []string{"--registration-drivers="}
 		a.onHub, err = newAudit(c, accessAuditPolicy)
 		return err
@@ -89,7 +89,7 @@ func (b *bench) withAccess(ctx context.Context, measure func(*accessing, context
 // start starts a cluster, and the provider that admits it.
 func (a *accessing) start(ctx context.Context) error {
 	a.steps.step("Starting a cluster and the provider")
-	config := localhub.Config{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Plain: true,
+	config := localhub.Options{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Plain: true,
 		UnsafeNoFsync: a.config.UnsafeNoFsync}
 	err := os.MkdirAll(config.Dir, 0o700)
 	if err != nil {

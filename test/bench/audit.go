@@ -64,7 +64,7 @@ func (a audited) what() string {
 }
 
 // newAudit makes the front of a hub write the log.
-func newAudit(c *localhub.Config, policy []byte) (*audit, error) {
+func newAudit(c *localhub.Options, policy []byte) (*audit, error) {
 	policyFile, err := filepath.Abs(filepath.Join(c.Dir, "audit-policy.yaml"))
 	if err != nil {
 		return nil, err

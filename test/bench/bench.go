@@ -34,7 +34,7 @@ var (
 // bench is a run of the benchmark.
 type bench struct {
 	options options
-	config  localhub.Config
+	config  localhub.Options
 	hub     *localhub.Instance
 	report  *report
 	steps   progress
@@ -62,7 +62,7 @@ func newBench(o options) (*bench, error) {
 }
 
 // withHub measures on a hub of its own.
-func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error, measure func(context.Context) error) error {
+func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Options) error, measure func(context.Context) error) error {
 	o := b.options
 	dir, err := os.MkdirTemp(o.output, "hub-")
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 			return err
 		}
 	}
-	b.config = localhub.Config{
+	b.config = localhub.Options{
 		Dir: dir, BinDir: bin, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
 		Log: func(format string, args ...any) { b.steps.step(format, args...) },
 		// The clusters of the fleet are not accepted. They are counted nevertheless, as on every hub.
@@ -103,7 +103,7 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 
 // withoutRegistration configures the hub that is compared with the peer: the work of registration controllers on a cluster must not be compared with
 // a plain object.
-func (b *bench) withoutRegistration(c *localhub.Config) error {
+func (b *bench) withoutRegistration(c *localhub.Options) error {
 	c.WithoutKubeControllerManager, c.WithoutHubControllerManager = b.options.serversOnly, b.options.serversOnly
 	c.HubControllerManagerArgs = []string{"--registration-drivers="}
 	return nil

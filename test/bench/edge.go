@@ -60,7 +60,7 @@ func (b *bench) withEdge(ctx context.Context) error {
 	e := &edging{bench: b, nodes: b.options.smallFleet()}
 	e.result = &edgeResult{Nodes: e.nodes, Policies: b.options.edgePolicies, Namespaces: edgeNamespaces}
 	b.report.Edge = e.result
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		c.WithoutKubeControllerManager = true
 		c.HubControllerManagerArgs = []string{"--controllers=sets,edge"}
 		e.audit, err = newAudit(c, auditPolicy)

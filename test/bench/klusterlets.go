@@ -69,7 +69,7 @@ type managedCluster struct {
 func (b *bench) withKlusterlets(ctx context.Context) error {
 	i := &installing{bench: b, result: &klusterletsResult{Klusterlets: b.options.klusterlets, ManagedClusters: b.options.managedClusters}}
 	b.report.Klusterlets = i.result
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		c.Plain, c.HubAPIServerArgs = true, nil
 		i.onHere, err = newAudit(c, klusterletsAuditPolicy)
 		return err
@@ -182,7 +182,7 @@ func containerArgs(deployment *unstructured.Unstructured) ([]string, error) {
 }
 
 func (i *installing) startManaged(ctx context.Context, n int) error {
-	config := localhub.Config{Dir: filepath.Join(i.config.Dir, fmt.Sprintf("managed-%d", n)), BinDir: i.config.BinDir, Plain: true,
+	config := localhub.Options{Dir: filepath.Join(i.config.Dir, fmt.Sprintf("managed-%d", n)), BinDir: i.config.BinDir, Plain: true,
 		UnsafeNoFsync: i.config.UnsafeNoFsync}
 	err := os.MkdirAll(config.Dir, 0o700)
 	if err != nil {

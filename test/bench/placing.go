@@ -98,7 +98,7 @@ func (b *bench) withPlacements(ctx context.Context) error {
 		return err
 	}
 	p := &placing{bench: b, metrics: "http://" + address + "/metrics"}
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		c.WithoutKubeControllerManager = true
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--max-placements-per-namespace=0")
 		c.HubControllerManagerArgs = []string{"--registration-drivers=", "--metrics-bind-address=" + address}

@@ -55,7 +55,7 @@ func (b *both) place(name, env string) {
 // run runs both, and returns how many placements the hub has run and how many decisions the peer has changed.
 func (b *both) run() (runs, changed int) {
 	b.Helper()
-	b.hub.Timing = func(part placement.Part, _ string, _ time.Duration) {
+	b.hub.Timing = func(part placement.Phase, _ string, _ time.Duration) {
 		if part == placement.TimeRun {
 			runs++
 		}

@@ -31,7 +31,7 @@ type registering struct {
 	*bench
 	aws     *fakeaws.Server
 	managed *fakeaws.Account
-	eks     irsa.Cluster // that the hub would run on
+	eks     irsa.ClusterARN // that the hub would run on
 	awsEnv  []string
 	audit   *audit
 }
@@ -43,7 +43,7 @@ func (b *bench) withRegistration(ctx context.Context, measure func(*registering,
 		return err
 	}
 	defer r.aws.Close()
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		c.HubControllerManagerArgs = []string{
 			"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + r.eks.String(),
 			"--drift-check-interval=" + b.options.driftInterval.String(),

@@ -51,7 +51,7 @@ type delivering struct {
 func (b *bench) withWorkAgent(ctx context.Context) error {
 	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MaxWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
 	b.report.WorkAgent = d.result
-	adapt := func(c *localhub.Config) (err error) {
+	adapt := func(c *localhub.Options) (err error) {
 		// By default an agent may write once a second in the long run, and each work needs two writes.
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%g", b.options.agentWrites),
 			fmt.Sprintf("--agent-writes-burst=%d", max(60, int(b.options.agentWrites))))
@@ -70,7 +70,7 @@ func (b *bench) withWorkAgent(ctx context.Context) error {
 // start starts a cluster that joins the hub by the commands that users type.
 func (d *delivering) start(ctx context.Context) error {
 	d.steps.step("Starting a cluster with an agent")
-	config := localhub.Config{Dir: filepath.Join(d.config.Dir, "cluster"), BinDir: d.config.BinDir, Plain: true, UnsafeNoFsync: d.config.UnsafeNoFsync}
+	config := localhub.Options{Dir: filepath.Join(d.config.Dir, "cluster"), BinDir: d.config.BinDir, Plain: true, UnsafeNoFsync: d.config.UnsafeNoFsync}
 	err := os.MkdirAll(config.Dir, 0o700)
 	if err != nil {
 		return err

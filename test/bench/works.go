@@ -45,7 +45,7 @@ type working struct {
 func (b *bench) withWorks(ctx context.Context) error {
 	w := &working{bench: b, result: &worksResult{Clusters: b.options.smallFleet()}}
 	b.report.Works = w.result
-	external := func(c *localhub.Config) error {
+	external := func(c *localhub.Options) error {
 		c.WithoutKubeControllerManager, c.WithoutHubControllerManager, c.ExternalEtcd = true, true, true
 		return nil
 	}

@@ -62,7 +62,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Fatal(err)
 		}
 		tester(t, dir)
-		cluster, err := localhub.Start(t.Context(), localhub.Config{Dir: filepath.Join(dir, "cluster"), BinDir: binaries.Kubernetes(t, filepath.Join(dir, "bin")), Plain: true, UnsafeNoFsync: true})
+		cluster, err := localhub.Start(t.Context(), localhub.Options{Dir: filepath.Join(dir, "cluster"), BinDir: binaries.Kubernetes(t, filepath.Join(dir, "bin")), Plain: true, UnsafeNoFsync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,8 +61,8 @@ type plain struct {
 	FrontArgs   []string
 }
 
-func (p plain) config() localhub.Config {
-	return localhub.Config{Dir: p.Dir, BinDir: p.BinDir, FrontArgs: p.FrontArgs, Plain: true, UnsafeNoFsync: true}
+func (p plain) config() localhub.Options {
+	return localhub.Options{Dir: p.Dir, BinDir: p.BinDir, FrontArgs: p.FrontArgs, Plain: true, UnsafeNoFsync: true}
 }
 
 // answer is the response to an order.

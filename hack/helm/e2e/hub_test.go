@@ -116,7 +116,7 @@ func withNode(t *testing.T) (hub *localhub.Hub, run func(argsOf map[string][]str
 	}
 	t.Cleanup(stop)
 	// As if kube-apiserver could reach the one Service that there is.
-	hub = harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags })
+	hub = harness.OwnHub(t, func(c *localhub.Options) { c.Plain, c.FrontArgs = true, flags })
 	return hub, func(argsOf map[string][]string) *kubelet.Kubelet {
 		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t), ArgsOf: argsOf}))
 		return node.Load()

@@ -34,7 +34,7 @@ import (
 func TestMain(m *testing.M) {
 	kubelet.AsRoot()
 	// What the tests share is a cluster with nothing of ours.
-	os.Exit(harness.Run(m, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, trustIssuer() }))
+	os.Exit(harness.Run(m, func(c *localhub.Options) { c.Plain, c.FrontArgs = true, trustIssuer() }))
 }
 
 // timeout is for what Helm waits for: hooks, and objects that go away.

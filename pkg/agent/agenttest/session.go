@@ -72,7 +72,7 @@ func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 }
 
 // Status returns the status task, with facts that a test sets.
-func (w *World) Status(view *hub.View, cluster *hub.Cluster) (task.Task, *Facts) {
+func (w *World) Status(view *hub.View, cluster *hub.ClusterConfig) (task.Task, *Facts) {
 	facts := &Facts{now: status.Observation{Version: "v1.37.1"}}
 	return status.New(status.Options{View: view, Cluster: cluster, Version: Version, Facts: facts}), facts
 }

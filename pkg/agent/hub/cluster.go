@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Cluster is the configuration of the ManagedCluster of an agent.
-type Cluster struct {
+// ClusterConfig is the configuration of the ManagedCluster of an agent.
+type ClusterConfig struct {
 	// Name may be empty: then the name in the secret is used, or one that is derived from the cluster's ID.
 	Name string
 	// ServerURL is the https URL of the cluster's API server, for users of the hub, and ServerCA its CA certificates, PEM. Both may be empty.
@@ -30,7 +30,7 @@ type Cluster struct {
 }
 
 // Make returns a new ManagedCluster. identity are the annotations that tell the hub about the agent's identity.
-func (c *Cluster) Make(name string, identity map[string]string) *clusterv1.ManagedCluster {
+func (c *ClusterConfig) Make(name string, identity map[string]string) *clusterv1.ManagedCluster {
 	annotations := maps.Clone(identity)
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -47,7 +47,7 @@ func (c *Cluster) Make(name string, identity map[string]string) *clusterv1.Manag
 
 // Update returns the ManagedCluster with the values of the flags, which may have changed, and whether that changes it. The agent may not change the
 // annotations about its identity any more: they stay as they were created.
-func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.ManagedCluster, changed bool) {
+func (c *ClusterConfig) Update(have *clusterv1.ManagedCluster) (next *clusterv1.ManagedCluster, changed bool) {
 	next = have.DeepCopy()
 	for key, value := range c.Annotations {
 		if !registration.IsHubAnnotation(key) {
@@ -60,7 +60,7 @@ func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.Manage
 }
 
 // clientConfigs merges the addresses of the cluster's API server into those on the hub, which other clients may have added.
-func (c *Cluster) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
+func (c *ClusterConfig) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
 	var own []clusterv1.ClientConfig
 	if c.ServerURL != "" {
 		own = append(own, clusterv1.ClientConfig{URL: c.ServerURL, CABundle: c.ServerCA})

@@ -11,7 +11,7 @@ import (
 
 // All addresses of the flags are on the hub, each once, beside those of others.
 func TestCluster_TellsAllItsAddresses(t *testing.T) {
-	c := &Cluster{ServerURL: "https://a", Addresses: []clusterv1.ClientConfig{{URL: "https://b", CABundle: []byte("new")}, {URL: "https://c"}}}
+	c := &ClusterConfig{ServerURL: "https://a", Addresses: []clusterv1.ClientConfig{{URL: "https://b", CABundle: []byte("new")}, {URL: "https://c"}}}
 	configs := c.Make("c1", nil).Spec.ManagedClusterClientConfigs
 	if len(configs) != 3 || configs[0].URL != "https://a" || string(configs[1].CABundle) != "new" || configs[2].URL != "https://c" {
 		t.Errorf("it is made with %+v", configs)
@@ -29,7 +29,7 @@ func TestCluster_TellsAllItsAddresses(t *testing.T) {
 	if _, again := c.Update(next); again {
 		t.Error("what is so is written again")
 	}
-	if next, changed := (&Cluster{}).Update(have); changed || len(next.Spec.ManagedClusterClientConfigs) != 2 {
+	if next, changed := (&ClusterConfig{}).Update(have); changed || len(next.Spec.ManagedClusterClientConfigs) != 2 {
 		t.Errorf("without addresses it becomes %+v", next.Spec.ManagedClusterClientConfigs)
 	}
 }

@@ -60,12 +60,12 @@ func FuzzBootstrapKubeconfig(f *testing.F) {
 		return true, &corev1.Secret{Data: map[string][]byte{registration.KeyKubeconfig: data}}, nil
 	})
 	source := &hub.Bootstrap{Client: client, Namespace: agenttest.Namespace}
-	roles := irsa.Identity{Hub: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"},
-		Managed: irsa.Cluster{Partition: "aws", Region: "eu-west-1", Account: "222222222222", Name: "c"}}
-	byAWS := func(command string) *awsirsa.Driver {
-		return &awsirsa.Driver{HubARN: roles.Hub.String(), ManagedARN: roles.Managed.String(), TokenCommand: command}
+	roles := irsa.Identity{Hub: irsa.ClusterARN{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"},
+		Managed: irsa.ClusterARN{Partition: "aws", Region: "eu-west-1", Account: "222222222222", Name: "c"}}
+	byAWS := func(command string) *awsirsa.RegisterDriver {
+		return &awsirsa.RegisterDriver{HubARN: roles.Hub.String(), ManagedARN: roles.Managed.String(), TokenCommand: command}
 	}
-	drivers := []identity.Driver{csr.New(), byAWS("hub-agent"), byAWS("aws")}
+	drivers := []identity.RegisterDriver{csr.New(), byAWS("hub-agent"), byAWS("aws")}
 
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
 		data = kubeconfig

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// Driver is one way to get an identity.
-type Driver interface {
+// RegisterDriver is one way to get an identity.
+type RegisterDriver interface {
 	// Names returns the names of the driver for --registration-auth. The first is the one that is shown.
 	Names() []string
 	// Summary describes the identity in a few words, for the help.
@@ -79,10 +79,10 @@ type Bootstrap struct {
 }
 
 // Drivers are all drivers of an agent.
-type Drivers []Driver
+type Drivers []RegisterDriver
 
 // Named returns the driver of a name, or nil.
-func (d Drivers) Named(name string) Driver {
+func (d Drivers) Named(name string) RegisterDriver {
 	for _, driver := range d {
 		for _, known := range driver.Names() {
 			if known == name {

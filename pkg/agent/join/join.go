@@ -44,7 +44,7 @@ func (j *Joiner) Rights() rights.Rights {
 // Joiner registers one cluster with one hub.
 type Joiner struct {
 	// Cluster is the configuration of the ManagedCluster.
-	Cluster *hub.Cluster
+	Cluster *hub.ClusterConfig
 	Spoke   *spoke.Cluster
 	// Home is the cluster that stores the state, and Store the state.
 	Home     *management.Cluster

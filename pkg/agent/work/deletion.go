@@ -69,7 +69,7 @@ func (d *deletion) reset() {
 }
 
 // stepsOf returns the steps in which resources are deleted, as indices.
-func stepsOf(resources []memory.Resource) [][]int {
+func stepsOf(resources []memory.AppliedResource) [][]int {
 	objects := make([]order.Object, len(resources))
 	for i, r := range resources {
 		objects[i] = order.Object{GroupResource: r.GroupResource(), Name: r.Name}
@@ -80,7 +80,7 @@ func stepsOf(resources []memory.Resource) [][]int {
 // settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. It reports whether some of the pruned objects still
 // exist.
 func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
-	var resources, dropped []memory.Resource
+	var resources, dropped []memory.AppliedResource
 	for _, known := range s.record.Resources {
 		if isWanted(known.Target, items) {
 			resources = append(resources, s.known(known))
@@ -137,10 +137,10 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 }
 
 // known returns the record of an object with the version and the UID that were last read.
-func (s *state) known(resource memory.Resource) memory.Resource {
+func (s *state) known(resource memory.AppliedResource) memory.AppliedResource {
 	for t, last := range s.manifests {
 		if t.Is(resource.Target) && last.uid != "" {
-			return memory.Resource{Target: t, UID: last.uid}
+			return memory.AppliedResource{Target: t, UID: last.uid}
 		}
 	}
 	return resource

@@ -86,7 +86,7 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 			continue
 		}
 		uid, _ := record.UID(t)
-		done, err := a.takeAway(ctx, work.Name, record.Owner, memory.Resource{Target: t, UID: uid}, true)
+		done, err := a.takeAway(ctx, work.Name, record.Owner, memory.AppliedResource{Target: t, UID: uid}, true)
 		if err == nil && !done {
 			err = errors.New("the cluster has stopped or started to serve its resource")
 		}
@@ -99,7 +99,7 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 
 // takeAway deletes an object, or orphans one that stays, and reports whether nothing is left to do. If the object still exists, its deletion will be
 // an event.
-func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.Resource, stays bool) (done bool, err error) {
+func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.AppliedResource, stays bool) (done bool, err error) {
 	t, served := one.Target, false
 	t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource)
 	if served {
@@ -187,7 +187,7 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 
 // remove deletes one object of a record, and returns what it waits for; empty if the object is gone. An object that is gone is not checked again:
 // once the definition of its kind is gone too, only discovery could tell, which may be stale.
-func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, one memory.Resource) (why string, err error) {
+func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, one memory.AppliedResource) (why string, err error) {
 	if d.isGone(one.Target) {
 		return "", nil
 	}

@@ -26,7 +26,7 @@ import (
 type item struct {
 	meta     workv1.ManifestResourceMeta
 	manifest apply.Manifest
-	config   manifestconfig.Config
+	config   manifestconfig.Settings
 	// target is whether the object of the manifest is known.
 	target bool
 	// frozen is whether the object is complete, so that it is not applied again.
@@ -64,7 +64,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		}
 		if a.Own.isDeployment(object) && one.manifest.Strategy.Type != apply.ReadOnly {
 			// Any other strategy might delete fields of the Deployment that the manifest does not have.
-			one.manifest.Strategy = apply.Strategy{Type: apply.ServerSideApply, Force: true}
+			one.manifest.Strategy = apply.UpdateStrategy{Type: apply.ServerSideApply, Force: true}
 		}
 		seen.Insert(object)
 	}

@@ -175,14 +175,14 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 }
 
 // intended returns the resources to record before any object is created: all that were recorded, and all that may be created.
-func intended(record *memory.Record, items []*item) []memory.Resource {
+func intended(record *memory.Record, items []*item) []memory.AppliedResource {
 	resources := slices.Clone(record.Resources)
 	for _, one := range items {
 		if !one.target || one.refused != nil || one.manifest.Strategy.Type == apply.ReadOnly {
 			continue
 		}
 		if _, known := record.UID(one.manifest.Target); !known {
-			resources = append(resources, memory.Resource{Target: one.manifest.Target})
+			resources = append(resources, memory.AppliedResource{Target: one.manifest.Target})
 		}
 	}
 	return resources
@@ -347,8 +347,8 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	if uid, known := s.record.UID(t); known && uid == "" {
 		return nil
 	}
-	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.Resource) bool { return r.Is(t) })
-	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
+	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.AppliedResource) bool { return r.Is(t) })
+	return a.Memory.Remember(ctx, s.record, append(resources, memory.AppliedResource{Target: t}))
 }
 
 // observe returns whether an object exists that could not be applied. If the executor does not have the right to get it, this is not revealed.

@@ -47,12 +47,12 @@ const (
 type Reporter struct {
 	events typedcorev1.EventsGetter
 	sets   func(context.Context) ([]cluster.ManagedClusterSet, error)
-	queue  chan change
+	queue  chan recordedChange
 	limit  flowcontrol.PassiveRateLimiter
 }
 
-// change is a successful write.
-type change struct {
+// recordedChange is a successful write.
+type recordedChange struct {
 	who           string
 	about         corev1.ObjectReference
 	before, after labels.Set
@@ -62,7 +62,7 @@ type change struct {
 
 // New returns a reporter that writes events with a client of the hub's kube-apiserver. sets returns all sets of the hub.
 func New(events typedcorev1.EventsGetter, sets func(context.Context) ([]cluster.ManagedClusterSet, error)) *Reporter {
-	return &Reporter{events: events, sets: sets, queue: make(chan change, burst), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, burst)}
+	return &Reporter{events: events, sets: sets, queue: make(chan recordedChange, burst), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, burst)}
 }
 
 // Updated is called for each write of a ManagedCluster or of a ManagedClusterSet. It does not block.
@@ -80,30 +80,30 @@ func (r *Reporter) Updated(ctx context.Context, updated, old runtime.Object) {
 	}
 }
 
-func changeOf(updated, old runtime.Object) (change, bool) {
+func changeOf(updated, old runtime.Object) (recordedChange, bool) {
 	switch updated := updated.(type) {
 	case *cluster.ManagedCluster:
 		before := old.(*cluster.ManagedCluster).Labels
 		if maps.Equal(before, updated.Labels) {
-			return change{}, false
+			return recordedChange{}, false
 		}
-		return change{
+		return recordedChange{
 			about:  reference(clusterv1.SchemeGroupVersion.WithKind("ManagedCluster"), updated.Name, string(updated.UID)),
 			before: maps.Clone(before), after: maps.Clone(updated.Labels),
 		}, true
 	case *cluster.ManagedClusterSet:
 		before := old.(*cluster.ManagedClusterSet)
 		if equality.Semantic.DeepEqual(before.Spec.ClusterSelector, updated.Spec.ClusterSelector) {
-			return change{}, false
+			return recordedChange{}, false
 		}
 		_, was := selector.Describe(before)
 		_, is := selector.Describe(updated)
-		return change{
+		return recordedChange{
 			about: reference(v1beta2.SchemeGroupVersion.WithKind("ManagedClusterSet"), updated.Name, string(updated.UID)),
 			note:  fmt.Sprintf("changed what the set selects from %s to %s", cut(was), cut(is)),
 		}, true
 	}
-	return change{}, false
+	return recordedChange{}, false
 }
 
 func reference(kind schema.GroupVersionKind, name, uid string) corev1.ObjectReference {

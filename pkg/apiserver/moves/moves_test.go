@@ -47,7 +47,7 @@ func told(t *testing.T, r *Reporter) []string {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(ctx, recorder) }()
-	r.queue <- change{who: "the test", note: "is done"}
+	r.queue <- recordedChange{who: "the test", note: "is done"}
 	var events []string
 	for event := range recorder.Events {
 		if strings.Contains(event, `user "the test" is done`) {

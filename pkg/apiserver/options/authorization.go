@@ -47,7 +47,7 @@ func authorize(
 }
 
 func authorizerOf(
-	o *genericoptions.DelegatingAuthorizationOptions, rules *reviews.Rules, ofAgents *agents.Authorizer,
+	o *genericoptions.DelegatingAuthorizationOptions, rules *reviews.RuleHistory, ofAgents *agents.Authorizer,
 ) (authorizer.Authorizer, error) {
 	client, err := reviewClient(o)
 	if err != nil {

@@ -118,7 +118,7 @@ func (o *Options) config(
 		if err != nil {
 			return nil, nil, explain("client of the hub's APIServices", err)
 		}
-		certificates, err = servingcert.New(ctx, servingcert.Config{
+		certificates, err = servingcert.New(ctx, servingcert.Options{
 			Namespace: o.ServiceNamespace, Service: o.ServiceName, Groups: apiserver.Groups(),
 			Kubernetes: client, Aggregator: aggregator,
 		})

@@ -31,14 +31,14 @@ const keptAnswers = 16384
 // Answers caches the decisions of an authorizer.
 type Answers struct {
 	asks  authorizer.Authorizer
-	rules *Rules
+	rules *RuleHistory
 	kept  *cache.LRUExpireCache
 	// allowed and refused are the longest times that a decision is cached.
 	allowed, refused time.Duration
 }
 
-// answer is a cached decision of the authorizer.
-type answer struct {
+// cachedDecision is a cached decision of the authorizer.
+type cachedDecision struct {
 	decision authorizer.Decision
 	reason   string
 	// asked is when it was requested. expires is when it is dropped if the rules do not change.
@@ -47,7 +47,7 @@ type answer struct {
 
 // Cached returns an authorizer that caches the decisions of another one, for different times if they allow or do not. Its errors are failures of
 // reviews, without details.
-func Cached(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Duration) authorizer.Authorizer {
+func Cached(asks authorizer.Authorizer, rules *RuleHistory, allowed, refused time.Duration) authorizer.Authorizer {
 	a := &Answers{asks: asks, rules: rules, kept: cache.NewLRUExpireCache(keptAnswers), allowed: allowed, refused: refused}
 	return authorizer.AuthorizerFunc(a.authorize)
 }
@@ -57,7 +57,7 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 	asked := time.Now()
 	changed := a.rules.lastChange(attributes)
 	if found, ok := a.kept.Get(question); ok {
-		if known := found.(answer); known.asked.After(changed) && asked.Before(known.expires) {
+		if known := found.(cachedDecision); known.asked.After(changed) && asked.Before(known.expires) {
 			return known.decision, known.reason, nil
 		}
 	}
@@ -72,7 +72,7 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 	ttl = min(ttl, asked.Sub(changed))
 	if ttl > 0 {
 		// The time begins with the request: later changes are not part of the decision.
-		a.kept.Add(question, answer{decision: decision, reason: reason, asked: asked, expires: asked.Add(ttl)}, ttl)
+		a.kept.Add(question, cachedDecision{decision: decision, reason: reason, asked: asked, expires: asked.Add(ttl)}, ttl)
 	}
 	return decision, reason, nil
 }

@@ -53,7 +53,7 @@ func (f *front) authorize(context.Context, authorizer.Attributes) (authorizer.De
 type fixture struct {
 	t        *testing.T
 	front    *front
-	rules    *Rules
+	rules    *RuleHistory
 	bindings *store[*rbacv1.ClusterRoleBinding]
 	roles    *store[*rbacv1.ClusterRole]
 	version  int

@@ -22,8 +22,8 @@ import (
 // kinds is the number of kinds of RBAC rules.
 const kinds = 4
 
-// Rules knows how long the front's RBAC rules for a user have been unchanged.
-type Rules struct {
+// RuleHistory knows how long the front's RBAC rules for a user have been unchanged.
+type RuleHistory struct {
 	// memory is how long a change must be remembered.
 	memory  time.Duration
 	holders *rbac.Holders
@@ -39,16 +39,16 @@ type Rules struct {
 	complete time.Time
 }
 
-// NewRules returns Rules that remember changes for some time. They are empty until Run is called.
-func NewRules(memory time.Duration) *Rules {
-	return &Rules{
+// NewRules returns a RuleHistory that remembers changes for some time. It is empty until Run is called.
+func NewRules(memory time.Duration) *RuleHistory {
+	return &RuleHistory{
 		memory: memory, holders: rbac.NewHolders(),
 		recent: map[rbac.Holder]time.Time{}, older: map[rbac.Holder]time.Time{}, recentSince: time.Now(),
 	}
 }
 
 // Run watches the rules until the context ends.
-func (r *Rules) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
+func (r *RuleHistory) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
 	rbac.Follow(ctx, front, front.ClusterRoles(), &rbacv1.ClusterRole{}, newStore[*rbacv1.ClusterRole](r, nil))
 	rbac.Follow(ctx, front, front.Roles(""), &rbacv1.Role{}, newStore[*rbacv1.Role](r, nil))
 	rbac.Follow(ctx, front, front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{},
@@ -58,7 +58,7 @@ func (r *Rules) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
 }
 
 // Ready returns an error until all rules are known. Until then no decision is cached.
-func (r *Rules) Ready() error {
+func (r *RuleHistory) Ready() error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.listed < kinds {
@@ -70,7 +70,7 @@ func (r *Rules) Ready() error {
 
 // lastChange returns the last time when the rules for a request may have changed, or the zero time if that was before the memory begins. Until the
 // rules are known, it returns the current time.
-func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
+func (r *RuleHistory) lastChange(a authorizer.Attributes) time.Time {
 	who := a.GetUser()
 	if who == nil {
 		return time.Now()
@@ -99,7 +99,7 @@ func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
 }
 
 // touch records a change. The lock must be held.
-func (r *Rules) touch(concerned []rbac.Holder) {
+func (r *RuleHistory) touch(concerned []rbac.Holder) {
 	if r.listed < kinds {
 		return
 	}
@@ -114,7 +114,7 @@ func (r *Rules) touch(concerned []rbac.Holder) {
 
 // store is the store of a reflector for one kind of rules.
 type store[T metav1.Object] struct {
-	rules *Rules
+	rules *RuleHistory
 	// set updates the holders of a binding. It is nil for roles.
 	set    func(T) []rbac.Holder
 	listed bool
@@ -124,7 +124,7 @@ type store[T metav1.Object] struct {
 
 var _ cache.ReflectorStore = &store[*rbacv1.Role]{}
 
-func newStore[T metav1.Object](r *Rules, set func(T) []rbac.Holder) *store[T] {
+func newStore[T metav1.Object](r *RuleHistory, set func(T) []rbac.Holder) *store[T] {
 	return &store[T]{rules: r, set: set, versions: map[cache.ObjectName]string{}}
 }
 

@@ -21,10 +21,10 @@ type limiter struct {
 
 	mu sync.Mutex
 	// users has the users with pending reviews.
-	users map[string]*queue
+	users map[string]*seatQueue
 }
 
-type queue struct {
+type seatQueue struct {
 	seats chan struct{}
 	// length is the number of reviews that wait or have a seat.
 	length int
@@ -32,7 +32,7 @@ type queue struct {
 
 // LimitPerUser returns an authorizer that calls another one at most four times concurrently for one user.
 func LimitPerUser(asks authorizer.Authorizer) authorizer.Authorizer {
-	t := &limiter{asks: asks, users: map[string]*queue{}}
+	t := &limiter{asks: asks, users: map[string]*seatQueue{}}
 	return authorizer.AuthorizerFunc(t.authorize)
 }
 
@@ -52,19 +52,19 @@ func (t *limiter) authorize(ctx context.Context, a authorizer.Attributes) (autho
 	return t.asks.Authorize(ctx, a)
 }
 
-func (t *limiter) enter(name string) *queue {
+func (t *limiter) enter(name string) *seatQueue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.users[name]
 	if q == nil {
-		q = &queue{seats: make(chan struct{}, perUser)}
+		q = &seatQueue{seats: make(chan struct{}, perUser)}
 		t.users[name] = q
 	}
 	q.length++
 	return q
 }
 
-func (t *limiter) release(name string, q *queue) {
+func (t *limiter) release(name string, q *seatQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.length--

@@ -65,7 +65,7 @@ func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
 }
 
 func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
-	turns := &limiter{asks: slow(1), users: map[string]*queue{}}
+	turns := &limiter{asks: slow(1), users: map[string]*seatQueue{}}
 	synctest.Test(t, func(t *testing.T) {
 		turns.asks = slow(1)
 		for _, who := range []string{"a", "b", "b", ""} {

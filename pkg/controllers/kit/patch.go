@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// object is a pointer to a type of the API.
-type object[O any] interface {
+// objectPointer is a pointer to a type of the API.
+type objectPointer[O any] interface {
 	*O
 	client.Object
 }
@@ -19,16 +19,16 @@ type object[O any] interface {
 // Patch changes an object that is still as it was read; otherwise the error is a conflict. The lock preserves concurrent writes of others: a merge
 // patch replaces lists as a whole. If there is nothing to change, nothing is sent. The object is set to the response; after an error it is
 // unchanged.
-func Patch[O any, T object[O]](ctx context.Context, c client.Writer, obj T, change func(T)) (changed bool, err error) {
+func Patch[O any, T objectPointer[O]](ctx context.Context, c client.Writer, obj T, change func(T)) (changed bool, err error) {
 	return patch(obj, change, func(now T, patch client.Patch) error { return c.Patch(ctx, now, patch) })
 }
 
 // PatchStatus does the same to the status.
-func PatchStatus[O any, T object[O]](ctx context.Context, c client.StatusClient, obj T, change func(T)) (changed bool, err error) {
+func PatchStatus[O any, T objectPointer[O]](ctx context.Context, c client.StatusClient, obj T, change func(T)) (changed bool, err error) {
 	return patch(obj, change, func(now T, patch client.Patch) error { return c.Status().Patch(ctx, now, patch) })
 }
 
-func patch[O any, T object[O]](obj T, change func(T), send func(T, client.Patch) error) (changed bool, err error) {
+func patch[O any, T objectPointer[O]](obj T, change func(T), send func(T, client.Patch) error) (changed bool, err error) {
 	now := obj.DeepCopyObject().(T)
 	change(now)
 	if equality.Semantic.DeepEqual(obj, now) {

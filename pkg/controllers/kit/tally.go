@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object is a pointer to a kind.
-type Object interface {
+// ComparableObject is a pointer to a kind.
+type ComparableObject interface {
 	client.Object
 	comparable
 }
 
 // Change is a change of an object. A new object has no Before, a deleted one no After.
-type Change[T Object] struct {
+type Change[T ComparableObject] struct {
 	Before, After T
 	// Known reports that the object existed before this process started.
 	Known bool
@@ -30,7 +30,7 @@ type Change[T Object] struct {
 
 // Follow calls tell for each change of the objects of a kind in the manager's cache, sequentially, beginning with the existing ones. Before is
 // always the previous After. synced reports whether all existing objects were passed.
-func Follow[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tell func(Change[T])) (synced func() bool, err error) {
+func Follow[T ComparableObject](ctx context.Context, mgr ctrl.Manager, kind T, tell func(Change[T])) (synced func() bool, err error) {
 	informer, err := mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Follow[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tell func(C
 	return registration.HasSynced, nil
 }
 
-type follower[T Object] struct{ tell func(Change[T]) }
+type follower[T ComparableObject] struct{ tell func(Change[T]) }
 
 var _ toolscache.ResourceEventHandler = follower[client.Object]{}
 
@@ -78,7 +78,7 @@ func (f follower[T]) OnDelete(obj any) {
 
 // Tally counts objects by the values of labels, as they change: the cost of a scrape depends on the number of series, and not on the number of
 // objects.
-type Tally[T Object] struct {
+type Tally[T ComparableObject] struct {
 	desc *prometheus.Desc
 	of   func(T) []string
 
@@ -92,7 +92,7 @@ const between = "\xff"
 // NewTally returns a tally that counts by the result of a function: the values of the labels, or nil for an object that does not count. The
 // function must be deterministic, and must not have more different results than there may be series. The series of zero exist from the start, so
 // that alerts work before the first object.
-func NewTally[T Object](desc *prometheus.Desc, of func(T) []string, zero ...[]string) *Tally[T] {
+func NewTally[T ComparableObject](desc *prometheus.Desc, of func(T) []string, zero ...[]string) *Tally[T] {
 	t := &Tally[T]{desc: desc, of: of, counts: map[string]int{}}
 	for _, values := range zero {
 		t.counts[strings.Join(values, between)] = 0
@@ -131,7 +131,7 @@ func (t *Tally[T]) Collect(to chan<- prometheus.Metric) {
 }
 
 // ExposeTally counts the objects of a kind in the manager's cache, and exposes it once all are counted.
-func ExposeTally[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tally *Tally[T]) error {
+func ExposeTally[T ComparableObject](ctx context.Context, mgr ctrl.Manager, kind T, tally *Tally[T]) error {
 	synced, err := Follow(ctx, mgr, kind, tally.Tell)
 	if err != nil {
 		return err

@@ -46,9 +46,9 @@ type RegistrationOptions struct {
 	// Drivers are the names of the enabled drivers; without any, this process leaves registration to another.
 	Drivers []string
 	// Kinds are the drivers that can be enabled, with their flags.
-	Kinds []driver.Kind
+	Kinds []driver.Factory
 	// csr is one of them: users that it accepts without an admin may also request certificates.
-	csr *csr.Kind
+	csr *csr.Factory
 
 	DriftCheckInterval time.Duration
 
@@ -59,11 +59,11 @@ type RegistrationOptions struct {
 }
 
 func newRegistrationOptions() RegistrationOptions {
-	byCertificate := &csr.Kind{}
+	byCertificate := &csr.Factory{}
 	return RegistrationOptions{
 		Drivers: []string{csr.Name}, DriftCheckInterval: time.Hour,
 		// A new driver is added to this list.
-		Kinds: []driver.Kind{byCertificate, awsirsa.NewKind()}, csr: byCertificate,
+		Kinds: []driver.Factory{byCertificate, awsirsa.NewKind()}, csr: byCertificate,
 		AgentRoles: agentroles.NewOptions(), Certificates: clustercertificates.Options{MaxLifetime: 365 * 24 * time.Hour},
 	}
 }
@@ -91,7 +91,7 @@ func (o *RegistrationOptions) known() (names []string) {
 }
 
 // kind returns a driver that can be enabled, or nil.
-func (o *RegistrationOptions) kind(name string) driver.Kind {
+func (o *RegistrationOptions) kind(name string) driver.Factory {
 	for _, kind := range o.Kinds {
 		if kind.Name() == name {
 			return kind

@@ -28,7 +28,7 @@ type Question struct {
 	// Published are those of them that are in the check itself: they get the same warnings as when they are written.
 	Published []edge.Service
 	// Nodes are all nodes to check, each once.
-	Nodes []Node
+	Nodes []Candidate
 	// Placed are the services that are already placed on the nodes, and on others of their clusters: see model.Placed. Those of this policy or
 	// pattern are recognized by its name.
 	Placed []*edge.Placement
@@ -37,8 +37,8 @@ type Question struct {
 	Continue string
 }
 
-// Node is a node to check.
-type Node struct {
+// Candidate is a node to check.
+type Candidate struct {
 	Name string
 	// Node is nil for a node with a reason, and for one that cannot be parsed.
 	Node *edge.Node
@@ -49,17 +49,17 @@ type Node struct {
 }
 
 // Read parses a node. Nothing is deployed to one that cannot be parsed.
-func Read(spec edge.NodeSpec) Node {
+func Read(spec edge.NodeSpec) Candidate {
 	n, err := edge.NewNode(spec)
 	if err != nil {
-		return Node{Name: spec.Name, Reason: NodeUnreadable}
+		return Candidate{Name: spec.Name, Reason: NodeUnreadable}
 	}
-	return Node{Name: spec.Name, Node: n}
+	return Candidate{Name: spec.Name, Node: n}
 }
 
 // verdict is the result for a node.
 type verdict struct {
-	node *Node
+	node *Candidate
 	// reason is one that applies whatever the rules are.
 	reason edge.Reason
 	// decisions are those of each service. They are only stored for nodes in the answer, and for nodes that something would be deployed to.
@@ -76,7 +76,7 @@ func Answer(q *Question) (*api.DeployCheckStatus, error) {
 	c := &checked{Question: q}
 	c.publish()
 	nodes := q.Nodes
-	byName := func(a, b Node) int { return strings.Compare(a.Name, b.Name) }
+	byName := func(a, b Candidate) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(nodes, byName) {
 		nodes = slices.Clone(nodes)
 		slices.SortFunc(nodes, byName)
@@ -188,7 +188,7 @@ func (c *checked) publish() {
 }
 
 // judge decides about a node. The decisions are stored if the node is in the answer.
-func (c *checked) judge(n *Node, listed bool) verdict {
+func (c *checked) judge(n *Candidate, listed bool) verdict {
 	v := verdict{node: n, reason: n.Reason}
 	switch {
 	case v.reason != "":

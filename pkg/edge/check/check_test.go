@@ -48,8 +48,8 @@ func pattern(clusterNamespace string, services ...string) *api.DeploymentPattern
 	return p
 }
 
-func read(specs ...edge.NodeSpec) []Node {
-	var nodes []Node
+func read(specs ...edge.NodeSpec) []Candidate {
+	var nodes []Candidate
 	for _, spec := range specs {
 		nodes = append(nodes, Read(spec))
 	}
@@ -91,7 +91,7 @@ func TestAnswer_Policy(t *testing.T) {
 		Policy: policy("abc"), Services: []edge.Service{service("web", "1.0.0", "xyz")},
 		Nodes: append(read(node("c", edge.NamespaceScoped, "xyz"), node("b", edge.NamespaceScoped, "abc"), node("a", edge.ClusterScoped, "agent"),
 			edge.NodeSpec{Name: "e", Type: edge.Cluster, Policy: edge.Policy{Constraints: []string{"secret =="}}}),
-			Node{Name: "d", Reason: NotReached}, Node{Name: "f", Reason: NodeNotFound}, Node{Name: "g"}),
+			Candidate{Name: "d", Reason: NotReached}, Candidate{Name: "f", Reason: NodeNotFound}, Candidate{Name: "g"}),
 	})
 	expect(t, status,
 		"a true  [web true 1.0.0>abc ]", "b true  [web true 1.0.0>abc ]", "c false OtherClusterNamespace [web false > OtherClusterNamespace]",
@@ -203,7 +203,7 @@ func TestAnswer_Messages(t *testing.T) {
 }
 
 func TestAnswer_Pages(t *testing.T) {
-	var nodes []Node
+	var nodes []Candidate
 	for i := range 1203 {
 		nodes = append(nodes, Read(node(fmt.Sprintf("n%04d", 1202-i), edge.ClusterScoped, "abc")))
 	}
@@ -239,7 +239,7 @@ func TestAnswer_Pages(t *testing.T) {
 
 // Nodes that the user may not see count, and are on no page.
 func TestAnswer_Hidden(t *testing.T) {
-	var nodes []Node
+	var nodes []Candidate
 	for i := range 10 {
 		n := Read(node(fmt.Sprint("n", i), edge.ClusterScoped, "abc"))
 		n.Hidden = i%3 == 0

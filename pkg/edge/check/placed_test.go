@@ -40,7 +40,7 @@ func TestAnswer_IsWhatIsPlaced(t *testing.T) {
 				e.SetService(s)
 			}
 		}
-		nodes := map[string]Node{}
+		nodes := map[string]Candidate{}
 		var names []string
 		for i := range 10 {
 			n := node(fmt.Sprint("n", i), edge.Scope(some("cluster", "namespace", "namespace", "")), some("abc", "abc", "xyz", ""))

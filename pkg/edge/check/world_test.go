@@ -134,7 +134,7 @@ func TestAnswer_IsWhatIsDecided(t *testing.T) {
 
 // BenchmarkAnswer is a check of one policy over 10,000 nodes that are already parsed: less than 100 ms.
 func BenchmarkAnswer(b *testing.B) {
-	var nodes []Node
+	var nodes []Candidate
 	for i := range 10_000 {
 		n := node(fmt.Sprintf("n%05d", i), edge.NamespaceScoped, fmt.Sprint("team-", i%50))
 		n.Facts.ClusterID = fmt.Sprint("cluster-", i/3)

@@ -55,7 +55,7 @@ type Engine struct {
 	// classes are indexed by the text of the class. byPattern has the nodes that run a pattern.
 	classes   map[string]*class
 	byPattern map[string]map[*parsedNode]bool
-	index     index
+	index     nodeIndex
 	// setsOf are the sets that a node is in, and members the nodes of a set, whether the nodes exist or not.
 	setsOf     map[string][]string
 	members    map[string]map[string]bool
@@ -82,7 +82,7 @@ type Engine struct {
 // New returns an empty Engine.
 func New() *Engine {
 	return &Engine{
-		nodes: map[string]*parsedNode{}, classes: map[string]*class{}, byPattern: map[string]map[*parsedNode]bool{}, index: index{},
+		nodes: map[string]*parsedNode{}, classes: map[string]*class{}, byPattern: map[string]map[*parsedNode]bool{}, index: nodeIndex{},
 		setsOf: map[string][]string{}, members: map[string]map[string]bool{}, bound: map[string]map[*namespace]bool{}, namespaces: map[string]*namespace{},
 		services: map[ServiceKey]map[version]edge.Service{}, users: map[ServiceKey]map[*deployment]bool{}, deployments: map[Key]*deployment{},
 		placed: map[Pair][]Placed{}, failed: map[Pair][]edge.Failed{}, sites: map[edge.Place]*site{}, crowded: map[*site]bool{}, pairs: map[Pair]bool{}, keys: map[Key]bool{},

@@ -8,10 +8,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// index maps property names and keys to the nodes that have them.
-type index map[string]map[string]map[*parsedNode]bool
+// nodeIndex maps property names and keys to the nodes that have them.
+type nodeIndex map[string]map[string]map[*parsedNode]bool
 
-func (x index) add(n *parsedNode, now *edge.Node) {
+func (x nodeIndex) add(n *parsedNode, now *edge.Node) {
 	properties := now.Properties()
 	for _, p := range properties.All() {
 		keys := x[p.Name]
@@ -28,7 +28,7 @@ func (x index) add(n *parsedNode, now *edge.Node) {
 	}
 }
 
-func (x index) remove(n *parsedNode, was *edge.Node) {
+func (x nodeIndex) remove(n *parsedNode, was *edge.Node) {
 	properties := was.Properties()
 	for _, p := range properties.All() {
 		keys := x[p.Name]
@@ -46,7 +46,7 @@ func (x index) remove(n *parsedNode, was *edge.Node) {
 
 // smallest returns the lists of the requirement of a branch that the fewest nodes satisfy, and an upper bound for their number. found is false if no
 // requirement has keys.
-func (x index) smallest(branch constraint.Branch) (lists []map[*parsedNode]bool, most int, found bool) {
+func (x nodeIndex) smallest(branch constraint.Branch) (lists []map[*parsedNode]bool, most int, found bool) {
 	for _, requirement := range branch {
 		if len(requirement.Keys) == 0 {
 			continue

@@ -39,8 +39,8 @@ const (
 	heartbeat = 10 * time.Second
 )
 
-// Config is the configuration of a node.
-type Config struct {
+// Options is the configuration of a node.
+type Options struct {
 	// Cluster is the client configuration of the cluster of the pods, as an admin of it.
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
@@ -56,7 +56,7 @@ type Config struct {
 }
 
 type node struct {
-	Config
+	Options
 	client  kubernetes.Interface
 	pods    corelisters.PodLister
 	secrets corelisters.SecretLister
@@ -69,7 +69,7 @@ type node struct {
 }
 
 // Run runs pods until the context ends, and stops their processes then.
-func Run(ctx context.Context, config Config) error {
+func Run(ctx context.Context, config Options) error {
 	client, err := kubernetes.NewForConfig(config.Cluster)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, config Config) error {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
 	}
-	n := &node{Config: config, client: client, wake: make(chan struct{}, 1), runs: map[types.UID]*run{}}
+	n := &node{Options: config, client: client, wake: make(chan struct{}, 1), runs: map[types.UID]*run{}}
 	if err := errors.Join(n.endFormer(), os.MkdirAll(config.Dir, 0o700), os.MkdirAll(config.LogDir, 0o700)); err != nil {
 		return err
 	}

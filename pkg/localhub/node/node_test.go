@@ -130,7 +130,7 @@ func TestRun(t *testing.T) {
 	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(running, Config{Cluster: config, BinDir: bin, Dir: filepath.Join(dir, "pods"), LogDir: filepath.Join(dir, "logs"), Log: t.Logf})
+		ended <- Run(running, Options{Cluster: config, BinDir: bin, Dir: filepath.Join(dir, "pods"), LogDir: filepath.Join(dir, "logs"), Log: t.Logf})
 	}()
 	// Before the directories of the test are deleted.
 	t.Cleanup(func() {

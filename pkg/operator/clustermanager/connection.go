@@ -46,7 +46,7 @@ type connections struct {
 // connection is a connection to a hub, with watches of the objects that were created there.
 type connection struct {
 	hash    string
-	cluster *outer.Cluster
+	cluster *outer.Connection
 	client  client.Client
 	// discovery discovers the APIs of the hub.
 	discovery discovery.ServerResourcesInterfaceWithContext

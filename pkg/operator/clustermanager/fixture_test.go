@@ -86,7 +86,7 @@ func (c *testClock) step(d time.Duration) {
 
 func start(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
-	h, err := localhub.Start(t.Context(), localhub.Config{
+	h, err := localhub.Start(t.Context(), localhub.Options{
 		Dir: dir, BinDir: binaries.Kubernetes(t, filepath.Join(dir, "bin")), Plain: true, UnsafeNoFsync: true, FrontArgs: args,
 	})
 	if err != nil {

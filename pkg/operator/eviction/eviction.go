@@ -19,15 +19,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// object is an object that is being deleted.
-type object[O any] interface {
+// objectPointer is an object that is being deleted.
+type objectPointer[O any] interface {
 	*O
 	client.Object
 }
 
 // Until returns the time to give up on the cluster, a while after the first failure. An annotation from before the deletion does not count: it may
 // come from a copy of an object that was being deleted, which is no reason to give up.
-func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now time.Time, while time.Duration) (time.Time, error) {
+func Until[O any, T objectPointer[O]](ctx context.Context, c client.Writer, o T, now time.Time, while time.Duration) (time.Time, error) {
 	since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp])
 	if err != nil || since.After(now) {
 		since = now.Truncate(time.Second)
@@ -42,7 +42,7 @@ func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now ti
 }
 
 // Over records that the cluster can be cleaned. After the next failure the time starts over.
-func Over[O any, T object[O]](ctx context.Context, c client.Writer, o T) error {
+func Over[O any, T objectPointer[O]](ctx context.Context, c client.Writer, o T) error {
 	return write(ctx, c, o, "")
 }
 
@@ -53,7 +53,7 @@ func GivenUp(recorder events.EventRecorder, o client.Object, reason, cluster str
 		"the %s is given up after %s. What may be left there has the label %s=%s. The last error: %v", cluster, while, label, o.GetName(), why))
 }
 
-func write[O any, T object[O]](ctx context.Context, c client.Writer, o T, since string) error {
+func write[O any, T objectPointer[O]](ctx context.Context, c client.Writer, o T, since string) error {
 	_, err := kit.Patch[O](ctx, c, o, func(o T) {
 		annotations := o.GetAnnotations()
 		switch {

@@ -151,15 +151,15 @@ func selectorOf(name, management string) string {
 // follow watches the own cluster with a few watches, regardless of the number of Klusterlets. Of Secrets, it watches only those with known names,
 // which is all that this program may read.
 func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) listening {
-	var all []watched
+	var all []objectSet
 	for _, kind := range owned {
-		all = append(all, watched{kind: kind, label: labels.Set{LabelManagement: r.management}.String()})
+		all = append(all, objectSet{kind: kind, label: labels.Set{LabelManagement: r.management}.String()})
 	}
 	for _, kind := range shared {
-		all = append(all, watched{kind: kind, label: LabelShared})
+		all = append(all, objectSet{kind: kind, label: LabelShared})
 	}
 	for _, name := range secretNames {
-		all = append(all, watched{kind: secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
+		all = append(all, objectSet{kind: secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
 	}
 	return listen(ctx, objects, r.observations, all)
 }

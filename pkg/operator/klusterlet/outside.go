@@ -32,7 +32,7 @@ const (
 
 // outside is a managed cluster that is reached with a source, for one Klusterlet. It is replaced when the source changes.
 type outside struct {
-	*outer.Cluster
+	*outer.Connection
 	client client.Client
 	hash   string
 	stop   context.CancelFunc
@@ -114,16 +114,16 @@ func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kube
 		return nil, errors.New(reached.Explain(err))
 	}
 	ctx, stop := context.WithCancel(l.ctx)
-	o := &outside{Cluster: reached, client: client.Client(c), hash: hash, stop: stop}
+	o := &outside{Connection: reached, client: client.Client(c), hash: hash, stop: stop}
 	if l.wrap != nil {
 		o.client = l.wrap(c)
 	}
 	o.observations = &observations{wake: l.wake, atOnce: changesAtOnce, each: changeEach}
 	own := markOf(k.Name, k.UID, management).key
-	var all []watched
+	var all []objectSet
 	for _, kinds := range [][]kind{owned, shared} {
 		for _, kind := range kinds {
-			w := watched{kind: kind, label: own}
+			w := objectSet{kind: kind, label: own}
 			if !isSharedKind(kind) {
 				w.label = selectorOf(k.Name, management)
 			}

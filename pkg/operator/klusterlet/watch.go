@@ -28,8 +28,8 @@ const (
 	unwatchedInterval = 10 * time.Minute
 )
 
-// watched is a set of objects of one kind on a cluster.
-type watched struct {
+// objectSet is a set of objects of one kind on a cluster.
+type objectSet struct {
 	kind         kind
 	label, field string
 }
@@ -48,7 +48,7 @@ type audience struct {
 }
 
 // listen starts all watches.
-func listen(ctx context.Context, c metadata.Interface, s *observations, all []watched) listening {
+func listen(ctx context.Context, c metadata.Interface, s *observations, all []objectSet) listening {
 	a := &audience{s, resyncInterval + time.Duration(rand.Int64N(int64(resyncInterval))), rate.NewLimiter(rate.Every(unwatchedInterval), 1)}
 	var first sync.WaitGroup
 	for _, w := range all {
@@ -73,7 +73,7 @@ func (l listening) wait(ctx context.Context) {
 // cluster with more objects than it claims costs no memory. No list is repeated while a watch lasts, nor when it ends and the server still has its
 // resource version, except that all watches restart after some hours. If a watch cannot be started for minutes, such as a forbidden one, follow causes
 // a reconcile now and then. It calls tried after the first attempt to start.
-func (w watched) follow(ctx context.Context, objects watch.Resource, a *audience, tried func()) {
+func (w objectSet) follow(ctx context.Context, objects watch.ResourceClient, a *audience, tried func()) {
 	once := sync.OnceFunc(tried)
 	defer once()
 	watch.Run(ctx, objects, watch.Options{LabelSelector: w.label, FieldSelector: w.field, FromList: true, RestartInterval: a.every}, watch.Handler{

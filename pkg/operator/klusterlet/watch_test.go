@@ -63,9 +63,9 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 		}
 		s.begin("k")
 		s.end("k")
-		var all []watched
+		var all []objectSet
 		for _, kind := range append(owned, shared...) {
-			all = append(all, watched{kind: kind})
+			all = append(all, objectSet{kind: kind})
 		}
 		listen(ctx, a, s, all)
 		time.Sleep(time.Duration(hours)*time.Hour - time.Minute)

@@ -78,7 +78,7 @@ type Failed struct {
 // Error implements error.
 func (f *Failed) Error() string { return f.Message }
 
-// Minter is a cluster that grants tokens, such as *outer.Cluster. Its errors can be shown.
+// Minter is a cluster that grants tokens, such as *outer.Connection. Its errors can be shown.
 type Minter interface {
 	// Token requests a token of a ServiceAccount for the audience of the API server. If uid is not "", the token is for the ServiceAccount with that
 	// UID.
@@ -142,7 +142,7 @@ type Keeper struct {
 	Lifetime time.Duration
 
 	lock  sync.Mutex
-	paces map[types.NamespacedName]*pace
+	paces map[types.NamespacedName]*requestState
 }
 
 // Ensure reconciles the Secret. It requests a token only if the Secret has none for this account, server, CA, tls-server-name and proxy-url, if the
@@ -209,7 +209,7 @@ func (k *Keeper) now() time.Time {
 }
 
 // read reads the Secret from the API server or a cache.
-func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (*have, error) {
+func (k *Keeper) read(ctx context.Context, from client.Reader, target *desiredSecret) (*have, error) {
 	secret := &corev1.Secret{}
 	err := from.Get(ctx, target.Secret, secret)
 	if apierrors.IsNotFound(err) {
@@ -231,7 +231,7 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (
 }
 
 // write creates or updates the Secret. It fails if the Secret changed after it was read.
-func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *minted) error {
+func (k *Keeper) write(ctx context.Context, have *have, target *desiredSecret, minted *minted) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target.Secret.Namespace, Name: target.Secret.Name}}
 	if have.secret != nil && !have.fixed() {
 		secret = have.secret.DeepCopy()
@@ -260,7 +260,7 @@ func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *
 }
 
 // pace returns the pace of a Secret. It forgets Secrets without recent requests.
-func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *pace {
+func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *requestState {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	for other, p := range k.paces {
@@ -269,10 +269,10 @@ func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *pace {
 		}
 	}
 	if k.paces == nil {
-		k.paces = map[types.NamespacedName]*pace{}
+		k.paces = map[types.NamespacedName]*requestState{}
 	}
 	if k.paces[secret] == nil {
-		k.paces[secret] = &pace{}
+		k.paces[secret] = &requestState{}
 	}
 	k.paces[secret].last = now
 	return k.paces[secret]

@@ -32,15 +32,15 @@ const (
 	tooFar = 24 * time.Hour
 )
 
-// target is a desired Secret, with derived values.
-type target struct {
+// desiredSecret is a desired Secret, with derived values.
+type desiredSecret struct {
 	*Wanted
 	kubeconfig []byte
 	// source is the hash of the source.
 	source string
 }
 
-func newTarget(wanted *Wanted) (*target, error) {
+func newTarget(wanted *Wanted) (*desiredSecret, error) {
 	if wanted.Source == nil || wanted.Cluster == nil || wanted.Secret.Name == "" || wanted.Secret.Namespace == "" ||
 		wanted.Account.Name == "" || wanted.Account.Namespace == "" {
 		return nil, fmt.Errorf("a minted kubeconfig takes a Secret, a ServiceAccount, a source and its cluster, not %s, %s/%s and %s",
@@ -52,7 +52,7 @@ func newTarget(wanted *Wanted) (*target, error) {
 			"1 to %d letters, digits and hyphens: is it the API server of the cluster?", wanted.Account.Namespace, wanted.Account.Name, len(uid), maxUID)}
 	}
 	kubeconfig, err := wanted.Source.Minted()
-	return &target{Wanted: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
+	return &desiredSecret{Wanted: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
 }
 
 // maxUID is the maximum length of a UID. Those of Kubernetes have 36 characters.
@@ -70,7 +70,7 @@ type minted struct {
 }
 
 // data returns the data of the Secret.
-func (m *minted) data(target *target) map[string][]byte {
+func (m *minted) data(target *desiredSecret) map[string][]byte {
 	return map[string][]byte{
 		KubeconfigKey:       target.kubeconfig,
 		TokenKey:            []byte(m.token),
@@ -81,7 +81,7 @@ func (m *minted) data(target *target) map[string][]byte {
 	}
 }
 
-func (m *minted) digest(target *target) string {
+func (m *minted) digest(target *desiredSecret) string {
 	data := m.data(target)
 	parts := [][]byte{[]byte(format(m.at))}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -93,7 +93,7 @@ func (m *minted) digest(target *target) string {
 func format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // recorded returns the token in the Secret, and reports whether it was minted for the target and is unchanged.
-func (t *target) recorded(secret *corev1.Secret) (m minted, good bool) {
+func (t *desiredSecret) recorded(secret *corev1.Secret) (m minted, good bool) {
 	var err1, err2 error
 	m.token = string(secret.Data[TokenKey])
 	m.at, err1 = time.Parse(time.RFC3339, secret.Annotations[MintedAtAnnotation])
@@ -113,7 +113,7 @@ func (t *target) recorded(secret *corev1.Secret) (m minted, good bool) {
 }
 
 // dress sets the desired metadata of a Secret.
-func (t *target) dress(secret *corev1.Secret) {
+func (t *desiredSecret) dress(secret *corev1.Secret) {
 	for key, value := range t.Labels {
 		metav1.SetMetaDataLabel(&secret.ObjectMeta, key, value)
 	}
@@ -132,7 +132,7 @@ func (t *target) dress(secret *corev1.Secret) {
 
 // have is the observed Secret.
 type have struct {
-	target *target
+	target *desiredSecret
 	// secret is nil if it does not exist.
 	secret *corev1.Secret
 	// minted is the content of the Secret if good is true.
@@ -186,7 +186,7 @@ func spread(secret types.NamespacedName) float64 {
 }
 
 // mint requests a token, and validates the response.
-func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
+func (k *Keeper) mint(ctx context.Context, target *desiredSecret) (*minted, error) {
 	asked := k.Lifetime
 	if asked <= 0 {
 		asked = DefaultLifetime

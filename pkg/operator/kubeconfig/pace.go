@@ -20,8 +20,8 @@ const (
 	forgetAfter = 15 * time.Minute
 )
 
-// pace has the state of token requests for one Secret.
-type pace struct {
+// requestState has the state of token requests for one Secret.
+type requestState struct {
 	// asked are the times of recent requests, and last is the time of the last check.
 	asked []time.Time
 	last  time.Time
@@ -33,7 +33,7 @@ type pace struct {
 }
 
 // mayAsk returns nil and counts the request if a token may be requested now. Otherwise it returns why not, and until when.
-func (p *pace) mayAsk(now time.Time, source string) (time.Time, error) {
+func (p *requestState) mayAsk(now time.Time, source string) (time.Time, error) {
 	if p.source != source {
 		p.succeeded()
 		p.source = source
@@ -56,7 +56,7 @@ func (p *pace) mayAsk(now time.Time, source string) (time.Time, error) {
 }
 
 // failed records a failure, and returns when to try again.
-func (p *pace) failed(now time.Time, source string, err error, spread float64) time.Time {
+func (p *requestState) failed(now time.Time, source string, err error, spread float64) time.Time {
 	wait := lastRetry
 	if p.failures < 10 {
 		wait = min(lastRetry, firstRetry<<p.failures)
@@ -67,4 +67,4 @@ func (p *pace) failed(now time.Time, source string, err error, spread float64) t
 	return p.until
 }
 
-func (p *pace) succeeded() { p.err, p.failures, p.until = nil, 0, time.Time{} }
+func (p *requestState) succeeded() { p.err, p.failures, p.until = nil, 0, time.Time{} }

@@ -55,7 +55,7 @@ const notAsAPIServersDo = "the cluster has responded, but not as an API server d
 // Explain formats an error of a client of the cluster for a condition, an event or a log: one line of MaxMessage bytes at most, without control
 // characters and without the credentials of the source. Errors that were not passed through it must not be shown: the server may have written any
 // part of them.
-func (c *Cluster) Explain(err error) string {
+func (c *Connection) Explain(err error) string {
 	var time *time.ParseError
 	switch {
 	case err == nil:

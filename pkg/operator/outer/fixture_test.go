@@ -71,8 +71,8 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s%s}}], 
 		s.URL, base64.StdEncoding.EncodeToString(ca), more, adminToken)
 }
 
-// connect returns the Cluster of a server.
-func connect(t *testing.T, s *server) *Cluster {
+// connect returns the Connection to a server.
+func connect(t *testing.T, s *server) *Connection {
 	t.Helper()
 	source, err := kubeconfig.Parse(s.kubeconfig(""))
 	if err != nil {
@@ -87,14 +87,14 @@ func connect(t *testing.T, s *server) *Cluster {
 }
 
 // impatient sets other time limits.
-func (c *Cluster) impatient(request, idle time.Duration) *Cluster {
+func (c *Connection) impatient(request, idle time.Duration) *Connection {
 	g := c.config.Transport.(*guard)
 	g.requestTimeout, g.watchIdle = request, idle
 	return c
 }
 
 // small sets limits of a few bytes, since counting many takes long.
-func (c *Cluster) small() *Cluster {
+func (c *Connection) small() *Connection {
 	g := c.config.Transport.(*guard)
 	g.answer, g.entries, g.metadata, g.metadataEntries = smallAnswer, smallEntries, smallEvent, smallEntries
 	return c
@@ -102,7 +102,7 @@ func (c *Cluster) small() *Cluster {
 
 const smallAnswer, smallEvent, smallEntries = 100_000, 40_000, 1000
 
-func (c *Cluster) controllerClient(t *testing.T) client.WithWatch {
+func (c *Connection) controllerClient(t *testing.T) client.WithWatch {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Secret", "ServiceAccount"} {
@@ -116,7 +116,7 @@ func (c *Cluster) controllerClient(t *testing.T) client.WithWatch {
 }
 
 // ways returns all ways to send requests to a cluster, as users of the package do.
-func ways(t *testing.T, c *Cluster) map[string]func(context.Context) error {
+func ways(t *testing.T, c *Connection) map[string]func(context.Context) error {
 	t.Helper()
 	typed, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
@@ -147,7 +147,7 @@ func ways(t *testing.T, c *Cluster) map[string]func(context.Context) error {
 }
 
 // shown returns an error as it is shown; it fails if that contains a secret, or more than a line.
-func shown(t *testing.T, c *Cluster, err error) string {
+func shown(t *testing.T, c *Connection, err error) string {
 	t.Helper()
 	text := c.Explain(err)
 	if found := (leak.Secrets{"admin's token": []byte(adminToken), "granted": []byte(grantedToken)}).Find([]byte(text)); len(found) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // Metadata returns a client that reads and watches only the metadata of objects. client-go's own prefers protobuf over JSON, whatever its
 // configuration says, and protobuf cannot be limited before it is decoded.
-func (c *Cluster) Metadata() (metadata.Interface, error) {
+func (c *Connection) Metadata() (metadata.Interface, error) {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return metadataAsJSON{next} })
 	return metadata.NewForConfig(config)

@@ -79,8 +79,8 @@ type Options struct {
 // large has a slot for each large response that is currently read.
 var large = make(chan struct{}, largeAtOnce)
 
-// Cluster is a cluster that is reached with a source. All of its clients share its connections and limits.
-type Cluster struct {
+// Connection is a cluster that is reached with a source. All of its clients share its connections and limits.
+type Connection struct {
 	source *kubeconfig.Source
 	config *rest.Config
 	client *http.Client
@@ -90,7 +90,7 @@ type Cluster struct {
 
 // New returns the cluster of a source, without sending a request. Keep one for each cluster while the source's Hash stays the same, and Close the
 // previous one.
-func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
+func New(source *kubeconfig.Source, options Options) (*Connection, error) {
 	server, err := url.Parse(source.Server())
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a URL", source)
@@ -103,7 +103,7 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	}
 	bounds := limits{answer: cmp.Or(options.MaxAnswer, MaxAnswer), entries: cmp.Or(options.MaxEntries, MaxEntries),
 		metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, requestTimeout: RequestTimeout, watchIdle: WatchIdle, large: large}
-	c := &Cluster{source: source, base: transport(source)}
+	c := &Connection{source: source, base: transport(source)}
 	c.config = &rest.Config{
 		Host: source.Server(), BearerToken: source.BearerToken(), UserAgent: options.UserAgent,
 		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact, limits: bounds, watchBytes: watchLimiter()},
@@ -139,18 +139,18 @@ func transport(source *kubeconfig.Source) *http.Transport {
 
 // Config returns a configuration for clients such as dynamic and typed clientsets, and discovery. All limits apply to them. Do not set Timeout in it,
 // which would apply to watches as well.
-func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+func (c *Connection) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Client returns a client of controller-runtime, without a cache. Set a RESTMapper where the kinds are known: without one it discovers all APIs of
 // the cluster.
-func (c *Cluster) Client(options client.Options) (client.WithWatch, error) {
+func (c *Connection) Client(options client.Options) (client.WithWatch, error) {
 	options.HTTPClient = c.client
 	return client.NewWithWatch(c.Config(), options)
 }
 
 // Token implements kubeconfig.Minter. The audience is the API server's own, the default of each server. Its errors can be shown: an invalid response
 // may contain a token, and is never quoted.
-func (c *Cluster) Token(
+func (c *Connection) Token(
 	ctx context.Context, account kubeconfig.Account, lifetime time.Duration,
 ) (*authenticationv1.TokenRequest, error) {
 	answer, err := c.core.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{
@@ -170,4 +170,4 @@ func (c *Cluster) Token(
 }
 
 // Close closes idle connections. Requests and watches continue until their contexts end.
-func (c *Cluster) Close() { c.base.CloseIdleConnections() }
+func (c *Connection) Close() { c.base.CloseIdleConnections() }

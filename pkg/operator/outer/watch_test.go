@@ -24,7 +24,7 @@ func event(name, data string) string {
 }
 
 // events returns a cluster and a watch of it, served by answer.
-func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*Cluster, watch.Interface) {
+func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*Connection, watch.Interface) {
 	t.Helper()
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -81,7 +81,7 @@ func TestProxy_IsThatOfTheSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	through := func() (*Cluster, error) {
+	through := func() (*Connection, error) {
 		c, err := New(source, Options{})
 		if err != nil {
 			t.Fatal(err)

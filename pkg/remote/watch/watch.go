@@ -31,8 +31,8 @@ const (
 	maxVersion = 256
 )
 
-// Resource is the part of metadata.Getter that a watch uses.
-type Resource interface {
+// ResourceClient is the part of metadata.Getter that a watch uses.
+type ResourceClient interface {
 	List(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
@@ -64,8 +64,8 @@ type Handler struct {
 }
 
 // Run watches objects until ctx ends. A watch that ends resumes where it was if the server still has its resource version.
-func Run(ctx context.Context, resource Resource, options Options, handler Handler) {
-	w := &watcher{Resource: resource, Options: options, Handler: handler, version: options.Version}
+func Run(ctx context.Context, resource ResourceClient, options Options, handler Handler) {
+	w := &watcher{ResourceClient: resource, Options: options, Handler: handler, version: options.Version}
 	backoff := wait.Backoff{Duration: MinDelay, Factor: 2, Jitter: 1, Steps: 100, Cap: MaxDelay}
 	delays, until := backoff, w.nextRestart()
 	for ctx.Err() == nil {
@@ -93,7 +93,7 @@ func Run(ctx context.Context, resource Resource, options Options, handler Handle
 }
 
 type watcher struct {
-	Resource
+	ResourceClient
 	Options
 	Handler
 	// version is the resource version from which the next watch starts.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// server is a Resource that answers each watch with the next of the given functions, and records requests and callbacks in order. After the last
+// server is a ResourceClient that answers each watch with the next of the given functions, and records requests and callbacks in order. After the last
 // function it ends the test.
 type server struct {
 	list    func() (string, error)
@@ -197,7 +197,7 @@ func TestAttack_AVersionWithoutEndIsNeitherStoredNorSent(t *testing.T) {
 	}
 }
 
-// steadily is a Resource whose watches end after a duration, or are refused if it is 0. It counts them.
+// steadily is a ResourceClient whose watches end after a duration, or are refused if it is 0. It counts them.
 type steadily struct {
 	server
 	lasts   time.Duration

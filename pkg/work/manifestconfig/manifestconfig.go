@@ -10,8 +10,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Config is the configuration of one object. It shares lists with the work, which must not be changed.
-type Config struct {
+// Settings is the configuration of one object. It shares lists with the work, which must not be changed.
+type Settings struct {
 	ConditionRules []workv1.ConditionRule
 	FeedbackRules  []workv1.FeedbackRule
 	// UpdateStrategy always has a type.
@@ -23,8 +23,8 @@ type Config struct {
 
 // For determines each part separately: it is set by the first option that matches the object and has the part. Only the scrape type is set by the
 // last option that matches, as every option has one by default.
-func For(object *workv1.ManifestResourceMeta, options []workv1.ManifestConfigOption) Config {
-	c := Config{FeedbackScrapeType: workv1.FeedbackPollType}
+func For(object *workv1.ManifestResourceMeta, options []workv1.ManifestConfigOption) Settings {
+	c := Settings{FeedbackScrapeType: workv1.FeedbackPollType}
 	var strategy *workv1.UpdateStrategy
 	for i := range options {
 		option := &options[i]

@@ -3,7 +3,7 @@
 
 package readiness
 
-func deployment(o object) answer {
+func deployment(o fieldReader) result {
 	if status, reason, message := o.condition("Progressing"); status == "False" && reason == "ProgressDeadlineExceeded" {
 		return failed("%s", because(reason, message))
 	}
@@ -29,7 +29,7 @@ func deployment(o object) answer {
 	return ready("%d of %d replicas are available", available, want)
 }
 
-func statefulSet(o object) answer {
+func statefulSet(o fieldReader) result {
 	if _, ok := o.number("status", "observedGeneration"); !ok {
 		return waiting("its controller has not seen it yet")
 	}
@@ -54,7 +54,7 @@ func statefulSet(o object) answer {
 	return ready("%d of %d replicas are ready", want, want)
 }
 
-func daemonSet(o object) answer {
+func daemonSet(o fieldReader) result {
 	if _, ok := o.number("status", "observedGeneration"); !ok {
 		return waiting("its controller has not seen it yet")
 	}
@@ -69,7 +69,7 @@ func daemonSet(o object) answer {
 	return ready("the pods of %d of %d nodes are available", available, want)
 }
 
-func job(o object) answer {
+func job(o fieldReader) result {
 	if status, reason, message := o.condition("Failed"); status == "True" {
 		return failed("%s", because(reason, message))
 	}
@@ -84,7 +84,7 @@ func job(o object) answer {
 		o.count(0, "status", "active"), succeeded, o.count(0, "status", "failed"))
 }
 
-func pod(o object) answer {
+func pod(o fieldReader) result {
 	switch phase := o.text("status", "phase"); phase {
 	case "Succeeded":
 		return ready("it has finished")
@@ -106,7 +106,7 @@ func pod(o object) answer {
 	}
 }
 
-func claim(o object) answer {
+func claim(o fieldReader) result {
 	switch phase := o.text("status", "phase"); phase {
 	case "Bound":
 		return ready("it is bound")
@@ -119,7 +119,7 @@ func claim(o object) answer {
 	}
 }
 
-func service(o object) answer {
+func service(o fieldReader) result {
 	if o.text("spec", "type") != "LoadBalancer" {
 		return ready("it is there")
 	}
@@ -129,7 +129,7 @@ func service(o object) answer {
 	return ready("its load balancer has an address")
 }
 
-func definition(o object) answer {
+func definition(o fieldReader) result {
 	if status, reason, message := o.condition("NamesAccepted"); status == "False" {
 		return failed("its names are not accepted: %s", because(reason, message))
 	}
@@ -139,7 +139,7 @@ func definition(o object) answer {
 	return ready("it is established")
 }
 
-func apiService(o object) answer {
+func apiService(o fieldReader) result {
 	if status, reason, message := o.condition("Available"); status != "True" {
 		return waiting("it is not available: %s", because(reason, message))
 	}

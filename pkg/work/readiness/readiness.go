@@ -24,16 +24,16 @@ const (
 	Failed State = "Failed"
 )
 
-type answer struct {
+type result struct {
 	state State
 	why   string
 }
 
-func ready(format string, args ...any) answer   { return answer{Ready, fmt.Sprintf(format, args...)} }
-func waiting(format string, args ...any) answer { return answer{Waiting, fmt.Sprintf(format, args...)} }
-func failed(format string, args ...any) answer  { return answer{Failed, fmt.Sprintf(format, args...)} }
+func ready(format string, args ...any) result   { return result{Ready, fmt.Sprintf(format, args...)} }
+func waiting(format string, args ...any) result { return result{Waiting, fmt.Sprintf(format, args...)} }
+func failed(format string, args ...any) result  { return result{Failed, fmt.Sprintf(format, args...)} }
 
-var kinds = map[schema.GroupKind]func(object) answer{
+var kinds = map[schema.GroupKind]func(fieldReader) result{
 	{Group: "apps", Kind: "Deployment"}:                               deployment,
 	{Group: "apps", Kind: "StatefulSet"}:                              statefulSet,
 	{Group: "apps", Kind: "DaemonSet"}:                                daemonSet,
@@ -53,7 +53,7 @@ func Of(u *unstructured.Unstructured) (State, string) {
 	if u.GetDeletionTimestamp() != nil {
 		return Waiting, "it is being deleted"
 	}
-	o := object{u.Object}
+	o := fieldReader{u.Object}
 	// A status for a different generation is about a different spec.
 	generation := o.count(0, "metadata", "generation")
 	if observed, ok := o.number("status", "observedGeneration"); ok && observed < generation {
@@ -67,10 +67,10 @@ func Of(u *unstructured.Unstructured) (State, string) {
 	return a.state, a.why
 }
 
-// object reads fields of an object. A value of an unexpected type counts as missing.
-type object struct{ fields map[string]any }
+// fieldReader reads fields of an object. A value of an unexpected type counts as missing.
+type fieldReader struct{ fields map[string]any }
 
-func (o object) value(path ...string) (any, bool) {
+func (o fieldReader) value(path ...string) (any, bool) {
 	var value any = o.fields
 	for _, name := range path {
 		fields, ok := value.(map[string]any)
@@ -85,7 +85,7 @@ func (o object) value(path ...string) (any, bool) {
 	return value, true
 }
 
-func (o object) number(path ...string) (int64, bool) {
+func (o fieldReader) number(path ...string) (int64, bool) {
 	value, _ := o.value(path...)
 	switch n := value.(type) {
 	case int64:
@@ -97,30 +97,30 @@ func (o object) number(path ...string) (int64, bool) {
 }
 
 // count returns a number, or the given default.
-func (o object) count(otherwise int64, path ...string) int64 {
+func (o fieldReader) count(otherwise int64, path ...string) int64 {
 	if n, ok := o.number(path...); ok {
 		return n
 	}
 	return otherwise
 }
 
-func (o object) text(path ...string) string {
+func (o fieldReader) text(path ...string) string {
 	value, _ := o.value(path...)
 	text, _ := value.(string)
 	return text
 }
 
-func (o object) list(path ...string) []any {
+func (o fieldReader) list(path ...string) []any {
 	value, _ := o.value(path...)
 	list, _ := value.([]any)
 	return list
 }
 
 // condition returns a condition of the status; if it does not exist, status is "".
-func (o object) condition(name string) (status, reason, message string) {
+func (o fieldReader) condition(name string) (status, reason, message string) {
 	for _, item := range o.list("status", "conditions") {
 		fields, _ := item.(map[string]any)
-		c := object{fields}
+		c := fieldReader{fields}
 		if c.text("type") == name {
 			return c.text("status"), c.text("reason"), c.text("message")
 		}
@@ -142,7 +142,7 @@ func because(reason, message string) string {
 }
 
 // other is for unknown kinds. It only uses conditions that have the same meaning for most kinds.
-func other(o object) answer {
+func other(o fieldReader) result {
 	for _, name := range []string{"Ready", "Available"} {
 		switch status, reason, message := o.condition(name); status {
 		case "True":

@@ -94,8 +94,8 @@ type kindCondition struct {
 }
 
 // wellKnown returns the rules for the conditions of the type WellKnownConditions.
-var wellKnown = sync.OnceValues(func() (map[kindCondition]*rule, error) {
-	known := map[kindCondition]*rule{}
+var wellKnown = sync.OnceValues(func() (map[kindCondition]*compiledRule, error) {
+	known := map[kindCondition]*compiledRule{}
 	for _, one := range []struct {
 		kind                schema.GroupVersionKind
 		expression, message string
@@ -113,7 +113,7 @@ var wellKnown = sync.OnceValues(func() (map[kindCondition]*rule, error) {
 		},
 	} {
 		message := compile(messageEnvironment, one.message)
-		r := &rule{expressions: []expr{compile(ruleEnvironment, one.expression)}, message: &message}
+		r := &compiledRule{expressions: []expr{compile(ruleEnvironment, one.expression)}, message: &message}
 		if err := errors.Join(r.expressions[0].err, message.err); err != nil {
 			return nil, err
 		}

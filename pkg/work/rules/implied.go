@@ -22,7 +22,7 @@ var progress = []workv1.ConditionRule{
 // Of returns the rules for an object. If its well-known status is fed back, they include its progress, unless the work itself defines Progressing and
 // Degraded: the numbers alone may be those of the previous spec, and those of a new Deployment are all zero, so that a rollout that relied on them
 // would continue too early.
-func Of(kind schema.GroupVersionKind, config manifestconfig.Config, options []workv1.ManifestConfigOption) []workv1.ConditionRule {
+func Of(kind schema.GroupVersionKind, config manifestconfig.Settings, options []workv1.ManifestConfigOption) []workv1.ConditionRule {
 	known := feedback.IsWellKnown(kind) && slices.ContainsFunc(config.FeedbackRules, func(r workv1.FeedbackRule) bool {
 		return r.Type == workv1.WellKnownStatusType
 	})

@@ -33,7 +33,7 @@ func TestOf_WhatIsFedBackTellsOfItsProgress(t *testing.T) {
 		"other feedback":           {kind: "Deployment", feedback: wellKnown[:1]},
 		"a kind that is not known": {kind: "StatefulSet", feedback: wellKnown, rules: own("Complete"), want: "Complete "},
 	} {
-		config := manifestconfig.Config{FeedbackRules: test.feedback, ConditionRules: test.rules}
+		config := manifestconfig.Settings{FeedbackRules: test.feedback, ConditionRules: test.rules}
 		got := ""
 		for _, r := range Of(kindOf(test.kind), config, []workv1.ManifestConfigOption{{ConditionRules: test.rules}, {ConditionRules: test.other}}) {
 			got += r.Condition + " "

@@ -31,12 +31,12 @@ var errBudget = errors.New("CEL evaluation budget exceeded")
 
 // Set is the compiled rules for an object. It can be used from several goroutines.
 type Set struct {
-	rules []rule
+	rules []compiledRule
 	// bytes is the number of bytes that were compiled, until Compiled is called.
 	bytes atomic.Int64
 }
 
-type rule struct {
+type compiledRule struct {
 	kind        workv1.ConditionRuleType
 	condition   string
 	expressions []expr
@@ -54,7 +54,7 @@ func Compile(from []workv1.ConditionRule) *Set {
 		if !status.Makes(r.Condition) {
 			continue
 		}
-		compiled := rule{kind: r.Type, condition: r.Condition, text: r.Message}
+		compiled := compiledRule{kind: r.Type, condition: r.Condition, text: r.Message}
 		if r.Type == workv1.CelConditionExpressionsType {
 			for _, text := range r.CelExpressions {
 				s.bytes.Add(int64(len(text)))
@@ -82,7 +82,7 @@ func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (
 	}
 	m := &meter{left: Budget}
 	fields, whole := readable.Of(object)
-	seen := &seen{object.GroupVersionKind(), fields, nil}
+	seen := &observedObject{object.GroupVersionKind(), fields, nil}
 	if whole {
 		seen.object = object
 	}
@@ -99,15 +99,15 @@ func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (
 	return conditions, Budget - m.left, nil
 }
 
-// seen is the readable part of an object. object is nil if that is not all of it.
-type seen struct {
+// observedObject is the readable part of an object. object is nil if that is not all of it.
+type observedObject struct {
 	kind   schema.GroupVersionKind
 	fields map[string]any
 	object *unstructured.Unstructured
 }
 
 // evaluate returns nil for a well-known condition that the kind does not have.
-func (r *rule) evaluate(ctx context.Context, o *seen, m *meter) *metav1.Condition {
+func (r *compiledRule) evaluate(ctx context.Context, o *observedObject, m *meter) *metav1.Condition {
 	c := &metav1.Condition{Type: r.condition, Status: metav1.ConditionUnknown, Reason: workv1.ConditionRuleInvalid}
 	expressions, message := r.expressions, r.message
 	switch r.kind {
@@ -150,7 +150,7 @@ func (r *rule) evaluate(ctx context.Context, o *seen, m *meter) *metav1.Conditio
 
 // byReadiness evaluates Progressing and Degraded for any kind. For a failed object both are true: so rollouts count it as a failure, while with
 // Progressing alone they would wait for it.
-func (r *rule) byReadiness(ctx context.Context, o *seen, m *meter) *metav1.Condition {
+func (r *compiledRule) byReadiness(ctx context.Context, o *observedObject, m *meter) *metav1.Condition {
 	if o.object == nil || (r.condition != workv1.ManifestProgressing && r.condition != workv1.ManifestDegraded) {
 		return nil
 	}
@@ -189,7 +189,7 @@ func all(ctx context.Context, expressions []expr, fields map[string]any, m *mete
 }
 
 // messageOf returns the message of the rule. An error in it does not change the condition.
-func (r *rule) messageOf(ctx context.Context, message *expr, result bool, fields map[string]any, m *meter) string {
+func (r *compiledRule) messageOf(ctx context.Context, message *expr, result bool, fields map[string]any, m *meter) string {
 	if message != nil {
 		value, err := message.eval(ctx, map[string]any{objectVariable: fields, resultVariable: result}, m)
 		if err != nil {

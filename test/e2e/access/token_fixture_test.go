@@ -49,7 +49,7 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 	if err := os.WriteFile(policy, []byte(tokenAuditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hub := harness.OwnHub(t, func(c *localhub.Config) {
+	hub := harness.OwnHub(t, func(c *localhub.Options) {
 		audited := func(name string) []string {
 			return []string{"--v=10", "--audit-policy-file=" + policy, "--audit-log-mode=blocking",
 				"--audit-log-path=" + filepath.Join(c.Dir, "logs", name+".audit")}
@@ -57,7 +57,7 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
 		c.HubAPIServerArgs, c.FrontArgs = audited("hub-apiserver"), audited("kube-apiserver")
 	})
-	return provideTokens(t, hub, harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager = true, true }))
+	return provideTokens(t, hub, harness.OwnHub(t, func(c *localhub.Options) { c.Plain, c.WithoutKubeControllerManager = true, true }))
 }
 
 // provideTokens prepares the hub and the cluster.

@@ -163,7 +163,7 @@ func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 
 // TestAdmission_AFrontWithoutMutatingPoliciesIsServed verifies this, as the plugin for such policies would wait forever, and reject all writes.
 func TestAdmission_AFrontWithoutMutatingPoliciesIsServed(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) {
+	h := harness.OwnHub(t, func(c *localhub.Options) {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
 		c.FrontArgs = []string{"--feature-gates=MutatingAdmissionPolicy=false", "--disable-admission-plugins=MutatingAdmissionPolicy",
 			"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false"}

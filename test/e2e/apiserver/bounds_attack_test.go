@@ -204,7 +204,7 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 // TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore floods a hub with clusters from many connections.
 func TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore(t *testing.T) {
 	const most = 5
-	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) {
 		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-pending-clusters=%d", most)}
 	})
 	harness.Grant(t, h, "bootstrap", "bootstrap", harness.Rule("create", "managedclusters"), harness.LabelRight(harness.SetLabel+":default"))

@@ -105,7 +105,7 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 	for _, s := range registered() {
 		harness.Must(client.Patch(t.Context(), s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "operator"}))(t)
 	}
-	h = harness.Relaunch(t, h, func(c *localhub.Config) {
+	h = harness.Relaunch(t, h, func(c *localhub.Options) {
 		c.HubAPIServerArgs = []string{"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile}
 	})
 	harness.Must(harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster("a", nil), metav1.CreateOptions{}))(t)

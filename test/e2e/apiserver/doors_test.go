@@ -52,7 +52,7 @@ func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 // hub-apiserver's own, and that of a cluster provider.
 func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
 	agent := pkix.Name{CommonName: registration.ClusterUser("berlin-1", "old"), Organization: []string{registration.ManagedClustersGroup}}
-	h := harness.OwnHub(t, func(c *localhub.Config) {
+	h := harness.OwnHub(t, func(c *localhub.Options) {
 		was := localserver.Certificates{Dir: filepath.Join(c.Dir, "pki")}
 		ca := harness.Must(was.Authority("ca", "clusterhub-local-ca"))(t)
 		for name, sign := range map[string]func(string) error{

@@ -20,7 +20,7 @@ import (
 
 // TestKill_NothingAcknowledgedIsLost kills hub-apiserver, and its etcd with it, during writes.
 func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
-	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) { c.UnsafeNoFsync = false })
+	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) { c.UnsafeNoFsync = false })
 	client := harness.Ours(t, h.HubAPIServerConfig(0))
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // cluster to its set

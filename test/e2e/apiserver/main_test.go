@@ -24,7 +24,7 @@ const maxPlacements = 5
 const maxObjects, maxBytesOfAll = 200, 8 << 20
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%d", agentWrites),
 			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", maxPlacements),
 			fmt.Sprintf("--max-objects-per-namespace=%d", maxObjects), fmt.Sprintf("--max-bytes-per-namespace=%d", maxBytesOfAll))

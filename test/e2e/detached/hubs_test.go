@@ -148,9 +148,9 @@ type served struct {
 func newServed(t *testing.T, names ...string) (all []*served) {
 	t.Helper()
 	m := sharedManagement()
-	var adapt []func(*localhub.Config)
+	var adapt []func(*localhub.Options)
 	for range names {
-		adapt = append(adapt, func(c *localhub.Config) {
+		adapt = append(adapt, func(c *localhub.Options) {
 			c.Plain, c.FrontArgs = true, append(m.Node.Egress(), "--enable-bootstrap-token-auth")
 		})
 	}

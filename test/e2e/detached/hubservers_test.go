@@ -99,7 +99,7 @@ func newReplicated(t *testing.T, name string) (s *served, audit string) {
 	}
 	t.Cleanup(stop)
 	logs, audit := harness.Audited(t, "system:serviceaccount:default:"+operatorOfHub)
-	hub := harness.OwnHub(t, func(c *localhub.Config) {
+	hub := harness.OwnHub(t, func(c *localhub.Options) {
 		c.Plain, c.ExternalEtcd = true, true
 		c.FrontArgs = slices.Concat(egress, logs, []string{"--enable-aggregator-routing"})
 	})

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	kubelet.AsRoot()
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		c.HubControllerManagerArgs = nil // with registration
 		c.Replicas = 1
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}

@@ -31,7 +31,7 @@ const onHub, onSpoke = "hub", "c1"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	hub := harness.OwnHub(t, func(c *localhub.Config) {
+	hub := harness.OwnHub(t, func(c *localhub.Options) {
 		c.HubControllerManagerArgs = nil
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--embedded-etcd-quota-backend-bytes=%d", smallEtcd))
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	kubelet.AsRoot()
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		c.HubControllerManagerArgs = nil // with registration
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 		c.Replicas = 1

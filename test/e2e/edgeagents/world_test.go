@@ -99,7 +99,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: olga}]
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, hub: harness.Hub(t)}
-	w.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	w.cluster = harness.OwnHub(t, func(c *localhub.Options) { c.Plain = true })
 	hub := harness.Must(url.Parse(w.hub.AdminConfig().Host))(t)
 	kubelet.Start(t, kubelet.Config{Cluster: w.cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{hub.Host}})
 	w.admins = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": w.hub, "rome": w.cluster})}

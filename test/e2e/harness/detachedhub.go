@@ -35,7 +35,7 @@ func OnlyLocal(t *testing.T, needs string) {
 }
 
 // detachedConfig returns the configuration of the detached hub, with the flags of all folders whose tests run on it.
-func detachedConfig(dir string) localhub.Config {
+func detachedConfig(dir string) localhub.Options {
 	config := HubConfig(dir)
 	config.Plain = true
 	config.Replicas = 2 // as the local hubs: two replicas for the tests are two addresses of one pod
@@ -44,7 +44,7 @@ func detachedConfig(dir string) localhub.Config {
 }
 
 // openDetached returns the detached hub in a folder. It fails if the hub lacks a setting that the tests of a folder require.
-func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Instance, error) {
+func openDetached(dir string, changes []func(*localhub.Options)) (*localhub.Instance, error) {
 	has, wants := detachedConfig(dir), HubConfig(dir)
 	for _, change := range changes {
 		change(&wants)
@@ -57,7 +57,7 @@ func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Insta
 }
 
 // serves reports whether a hub has the flags that a different hub requires.
-func serves(has, wants localhub.Config) bool {
+func serves(has, wants localhub.Options) bool {
 	lacks := func(has, wants []string) bool {
 		return slices.ContainsFunc(wants, func(flag string) bool { return !slices.Contains(has, flag) })
 	}

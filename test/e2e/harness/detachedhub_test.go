@@ -14,17 +14,17 @@ import (
 // they state.
 func TestOpenDetached_RefusesTestsThatNeedAnotherHub(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*localhub.Config)
+		change func(*localhub.Options)
 		good   bool
 	}{
-		"nothing":                   {func(*localhub.Config) {}, true},
-		"a flag that it has":        {func(c *localhub.Config) { c.HubAPIServerArgs = []string{"--agent-writes-burst=100000"} }, true},
-		"a flag of hub-apiserver":   {func(c *localhub.Config) { c.HubAPIServerArgs = []string{"--agent-writes-burst=1"} }, false},
-		"a flag of kube-apiserver":  {func(c *localhub.Config) { c.FrontArgs = []string{"--enable-bootstrap-token-auth"} }, false},
-		"registration":              {func(c *localhub.Config) { c.HubControllerManagerArgs = nil }, false},
-		"a flag of the controllers": {func(c *localhub.Config) { c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--v=9") }, false},
+		"nothing":                   {func(*localhub.Options) {}, true},
+		"a flag that it has":        {func(c *localhub.Options) { c.HubAPIServerArgs = []string{"--agent-writes-burst=100000"} }, true},
+		"a flag of hub-apiserver":   {func(c *localhub.Options) { c.HubAPIServerArgs = []string{"--agent-writes-burst=1"} }, false},
+		"a flag of kube-apiserver":  {func(c *localhub.Options) { c.FrontArgs = []string{"--enable-bootstrap-token-auth"} }, false},
+		"registration":              {func(c *localhub.Options) { c.HubControllerManagerArgs = nil }, false},
+		"a flag of the controllers": {func(c *localhub.Options) { c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--v=9") }, false},
 	} {
-		if _, err := openDetached(t.TempDir(), []func(*localhub.Config){test.change}); (err == nil) != test.good {
+		if _, err := openDetached(t.TempDir(), []func(*localhub.Options){test.change}); (err == nil) != test.good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

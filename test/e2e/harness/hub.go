@@ -37,7 +37,7 @@ func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 // shared is the hub that the tests of a folder share, with two replicas of hub-apiserver. A detached hub has no dir here: see detachedHubDir.
 var shared struct {
 	once    sync.Once
-	changes []func(*localhub.Config)
+	changes []func(*localhub.Options)
 	dir     string
 	hub     *localhub.Instance
 	err     error
@@ -75,7 +75,7 @@ func startShared() (err error) {
 }
 
 // sharedConfig returns the configuration of the hub that the tests of a folder share.
-func sharedConfig(dir string, changes []func(*localhub.Config)) localhub.Config {
+func sharedConfig(dir string, changes []func(*localhub.Options)) localhub.Options {
 	config := HubConfig(dir)
 	config.ExternalEtcd, config.Replicas = true, 2
 	for _, change := range changes {
@@ -86,7 +86,7 @@ func sharedConfig(dir string, changes []func(*localhub.Config)) localhub.Config 
 
 // Run is the TestMain of each folder: it runs the tests and returns the exit code of the process. It stops the shared hub, and retains its logs if a
 // test failed. The changes adapt the shared hub to the folder.
-func Run(m *testing.M, changes ...func(*localhub.Config)) int {
+func Run(m *testing.M, changes ...func(*localhub.Options)) int {
 	shared.changes = changes
 	binaries.Moderate()
 	if isDetached() || os.Getenv(worldDir) != "" { // deletions of earlier runs may not be complete
@@ -114,12 +114,12 @@ func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 }
 
 // HubConfig returns the configuration of a hub in a folder, with the binaries of the build.
-func HubConfig(dir string) localhub.Config {
+func HubConfig(dir string) localhub.Options {
 	bin := os.Getenv("TEST_BIN_DIR")
 	if bin == "" {
 		bin = filepath.Join(Root, "_output", "bin")
 	}
-	return localhub.Config{
+	return localhub.Options{
 		Dir: dir, BinDir: bin, ImagesDir: ImagesDir(), UnsafeNoFsync: true,
 		// Tests of other areas than registration run without its controllers.
 		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
@@ -143,13 +143,13 @@ func Binary(t *testing.T, name string) string {
 
 // OwnHub starts a hub of processes of this machine for one test. The test runs in parallel with others, as with Hub. The list owners has the reason
 // why it does not use the shared hub.
-func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Instance {
+func OwnHub(t *testing.T, adapt func(*localhub.Options)) *localhub.Instance {
 	t.Helper()
 	return OwnHubs(t, adapt)[0]
 }
 
 // OwnHubs starts several hubs for one test concurrently.
-func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Instance {
+func OwnHubs(t *testing.T, adapt ...func(*localhub.Options)) []*localhub.Instance {
 	t.Helper()
 	parallel(t)
 	hubs, errs := make([]*localhub.Instance, len(adapt)), make([]error, len(adapt))

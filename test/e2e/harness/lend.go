@@ -27,7 +27,7 @@ import (
 
 // Pool lends hubs of a configuration, each to one test at a time. It starts a hub if none is free and the limit allows it.
 type Pool struct {
-	config func(*localhub.Config)
+	config func(*localhub.Options)
 	// taking is locked by the test that takes hubs.
 	taking  sync.Mutex
 	free    chan *lentHub
@@ -41,7 +41,7 @@ type lentHub struct {
 }
 
 // NewPool returns a pool that starts at most most hubs.
-func NewPool(most int, config func(*localhub.Config)) *Pool {
+func NewPool(most int, config func(*localhub.Options)) *Pool {
 	p := &Pool{config: config}
 	p.limit(most)
 	return p
@@ -53,11 +53,11 @@ func (p *Pool) limit(most int) {
 }
 
 var (
-	lentHubs = NewPool(1, func(c *localhub.Config) {
+	lentHubs = NewPool(1, func(c *localhub.Options) {
 		c.WithoutHubControllerManager = true
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	})
-	lentClusters = NewPool(1, func(c *localhub.Config) { c.Plain = true })
+	lentClusters = NewPool(1, func(c *localhub.Options) { c.Plain = true })
 )
 
 // LendAtMost sets how many hubs and how many plain clusters are lent at the same time, 1 by default. A hub costs ten processor seconds, so a higher
@@ -86,7 +86,7 @@ func LendCluster(t *testing.T) *localhub.Instance {
 }
 
 // Relaunch is Pool.Relaunch for hubs that LendHub returns.
-func Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Config)) *localhub.Instance {
+func Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Options)) *localhub.Instance {
 	t.Helper()
 	return lentHubs.Relaunch(t, lent, change)
 }
@@ -94,9 +94,9 @@ func Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Confi
 // Relaunch runs a lent hub with a different configuration until the test ends, and returns the hub with that configuration once the front serves the
 // APIs of hub-apiserver. It restarts our servers whose flags change, starts a hub-controller-manager unless the configuration excludes it, and grants
 // the rights of components. It does not change kube-apiserver and etcd.
-func (p *Pool) Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Config)) *localhub.Instance {
+func (p *Pool) Relaunch(t *testing.T, lent *localhub.Instance, change func(*localhub.Options)) *localhub.Instance {
 	t.Helper()
-	relaunch := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Instance, error) {
+	relaunch := func(ctx context.Context, change func(*localhub.Options)) (*localhub.Instance, error) {
 		config := HubConfig(lent.Dir())
 		p.config(&config)
 		change(&config)
@@ -117,7 +117,7 @@ func (p *Pool) Relaunch(t *testing.T, lent *localhub.Instance, change func(*loca
 			return // the hub is not lent again
 		}
 		lent.StopHubControllerManager()
-		if _, err := relaunch(last.Context(), func(*localhub.Config) {}); err != nil {
+		if _, err := relaunch(last.Context(), func(*localhub.Options) {}); err != nil {
 			t.Errorf("the lent hub does not serve again: %v", err)
 		}
 	})

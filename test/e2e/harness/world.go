@@ -19,7 +19,7 @@ import (
 const worldDir = "CLUSTERHUB_TEST_WORLD"
 
 // worldConfig returns the configuration of the hub of make world, which has the flags of all folders that have no controllers of registration.
-func worldConfig(dir string) localhub.Config {
+func worldConfig(dir string) localhub.Options {
 	config := sharedConfig(dir, nil)
 	config.HubAPIServerArgs = append(config.HubAPIServerArgs, "--agent-writes-burst=100000")
 	return config
@@ -27,7 +27,7 @@ func worldConfig(dir string) localhub.Config {
 
 // openWorld returns the hub of make world, or nil if it does not exist or a folder needs a different hub. A hub that does not serve is an error: its
 // directory remains when the command that runs it is killed.
-func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Instance, error) {
+func openWorld(dir string, changes []func(*localhub.Options)) (*localhub.Instance, error) {
 	has, wants := worldConfig(dir), sharedConfig(dir, changes)
 	if dir == "" || !serves(has, wants) || has.Plain != wants.Plain || has.ExternalEtcd != wants.ExternalEtcd || has.Replicas != wants.Replicas {
 		return nil, nil
@@ -40,7 +40,7 @@ func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Instance
 }
 
 // openServing returns the hub in a directory, if the hub is ready.
-func openServing(config localhub.Config) (*localhub.Instance, error) {
+func openServing(config localhub.Options) (*localhub.Instance, error) {
 	if _, err := os.Stat(config.Dir); err != nil {
 		return nil, err
 	}

@@ -23,18 +23,18 @@ func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "world")
 	for name, test := range map[string]struct {
 		dir    string
-		change func(*localhub.Config)
+		change func(*localhub.Options)
 		asks   bool
 	}{
-		"no world":          {"", func(*localhub.Config) {}, false},
-		"no flags":          {missing, func(*localhub.Config) {}, true},
-		"one of its flags":  {missing, func(c *localhub.Config) { c.HubAPIServerArgs = []string{"--agent-writes-burst=100000"} }, true},
-		"another flag":      {missing, func(c *localhub.Config) { c.HubAPIServerArgs = []string{"--agent-writes-burst=1"} }, false},
-		"other controllers": {missing, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }, false},
-		"one replica":       {missing, func(c *localhub.Config) { c.Replicas = 1 }, false},
-		"a plain cluster":   {missing, func(c *localhub.Config) { c.Plain = true }, false},
+		"no world":          {"", func(*localhub.Options) {}, false},
+		"no flags":          {missing, func(*localhub.Options) {}, true},
+		"one of its flags":  {missing, func(c *localhub.Options) { c.HubAPIServerArgs = []string{"--agent-writes-burst=100000"} }, true},
+		"another flag":      {missing, func(c *localhub.Options) { c.HubAPIServerArgs = []string{"--agent-writes-burst=1"} }, false},
+		"other controllers": {missing, func(c *localhub.Options) { c.HubControllerManagerArgs = nil }, false},
+		"one replica":       {missing, func(c *localhub.Options) { c.Replicas = 1 }, false},
+		"a plain cluster":   {missing, func(c *localhub.Options) { c.Plain = true }, false},
 	} {
-		hub, err := openWorld(test.dir, []func(*localhub.Config){test.change})
+		hub, err := openWorld(test.dir, []func(*localhub.Options){test.change})
 		if hub != nil || (err != nil) != test.asks || err != nil && !strings.Contains(err.Error(), "make world") {
 			t.Errorf("%s: got %v, %v", name, hub, err)
 		}
@@ -77,7 +77,7 @@ func TestOpenWorld_SaysThatAHubDoesNotServe(t *testing.T) {
 				front.Close()
 			}
 		}
-		opened, err := openWorld(dir, []func(*localhub.Config){func(*localhub.Config) {}})
+		opened, err := openWorld(dir, []func(*localhub.Options){func(*localhub.Options) {}})
 		if (opened != nil) != test.serves || (err == nil) != test.serves || err != nil && !strings.Contains(err.Error(), "make world") {
 			t.Errorf("%s: got %v, %v", name, opened, err)
 		}

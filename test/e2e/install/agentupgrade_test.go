@@ -27,7 +27,7 @@ import (
 // agent's own Deployment, and a version that does not exist leaves the agent running. Only this setup shows it: two programs of one identity, one of
 // which replaces the other through a Deployment.
 func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
-	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
 	})
 	cluster := harness.LendCluster(t)

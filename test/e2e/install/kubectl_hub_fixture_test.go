@@ -25,7 +25,7 @@ import (
 // hubAndCluster returns a hub that registers clusters, and a cluster with a node.
 func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Instance, node *kubelet.Kubelet) {
 	t.Helper()
-	h = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+	h = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
 	})
 	cluster = harness.LendCluster(t)

@@ -19,7 +19,7 @@ import (
 // TestLocalHub_SaysWhatIsWrong covers the errors that a newcomer sees.
 func TestLocalHub_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	start := func(t *testing.T, c localhub.Config) string {
+	start := func(t *testing.T, c localhub.Options) string {
 		t.Helper()
 		h, err := localhub.Start(t.Context(), c)
 		if err == nil {

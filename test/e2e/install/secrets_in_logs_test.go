@@ -45,7 +45,7 @@ type logged struct {
 func TestSecretsInLogs(t *testing.T) {
 	const most = "-v=10"
 	l := &logged{Logged: harness.NewLogged()}
-	l.hub = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+	l.hub = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) {
 		c.WithoutHubControllerManager = false
 		c.HubAPIServerArgs = []string{most, "--vmodule=*=10"}
 		c.HubControllerManagerArgs = []string{most, "--vmodule=*=10"}

@@ -22,7 +22,7 @@ import (
 
 // TestTopology_ServesWithoutOneOfEach verifies that with an etcd of three members and two of each API server, one of each can be killed and restarts.
 func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
-	counts := func(c *localhub.Config) {
+	counts := func(c *localhub.Options) {
 		c.FrontReplicas, c.Replicas, c.EtcdMembers, c.Clusters = 2, 2, 3, 1
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		// These are the settings of the manifests: an embedded etcd, all controllers, and metrics for authorized users.
 		c.ExternalEtcd, c.Replicas = false, 1
 		c.HubControllerManagerArgs = []string{"--metrics-secure"}

@@ -25,7 +25,7 @@ func TestTraces_SpanTheWholeHub(t *testing.T) {
 	traces := &collector{spans: map[string][]string{}}
 	traced := traces.serve(t)
 	// The embedded etcd is no separate server, so no spans exist between it and hub-apiserver.
-	h := harness.OwnHub(t, func(c *localhub.Config) {
+	h := harness.OwnHub(t, func(c *localhub.Options) {
 		c.ExternalEtcd, c.Replicas = true, 1
 		c.FrontArgs, c.HubAPIServerArgs = append(c.FrontArgs, traced), append(c.HubAPIServerArgs, traced)
 	})

@@ -31,7 +31,7 @@ func auditLogs(dir string) (ours, front string) {
 
 // withAuditLogs enables the audit logs of both API servers of a hub. They are in the directory of the hub, which is the only one of this machine that
 // hub-apiserver sees if it runs in its image.
-func withAuditLogs(t *testing.T, c *localhub.Config) {
+func withAuditLogs(t *testing.T, c *localhub.Options) {
 	t.Helper()
 	ours, front := auditLogs(c.Dir)
 	policy := filepath.Join(filepath.Dir(ours), "policy.yaml")

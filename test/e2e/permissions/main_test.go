@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		// The tests try thousands of writes as agents, and must not be limited to one per second.
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--agent-writes-burst=100000")
 	}))

@@ -33,8 +33,8 @@ type roled struct {
 }
 
 // inMode sets the mode of agents' roles.
-func inMode(mode string) func(*localhub.Config) {
-	return func(c *localhub.Config) {
+func inMode(mode string) func(*localhub.Options) {
+	return func(c *localhub.Options) {
 		c.Components, c.HubControllerManagerArgs = []string{agentroles.PerClusterComponent}, []string{"--agent-roles=" + mode}
 	}
 }

@@ -48,7 +48,7 @@ type relay struct {
 	*localhub.Instance
 	aws      *fakeaws.Server
 	members  *fakeaws.Account
-	self     irsa.Cluster
+	self     irsa.ClusterARN
 	env      []string
 	audit    string
 	clusters []string
@@ -71,7 +71,7 @@ func newRelay(t *testing.T) *relay {
 	if err := os.WriteFile(policy, []byte(controllersAudit), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.Instance = harness.OwnHub(t, func(c *localhub.Config) {
+	r.Instance = harness.OwnHub(t, func(c *localhub.Options) {
 		c.WithoutHubControllerManager = true
 		c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + r.audit}
 	})

@@ -86,7 +86,7 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	harness.Must(admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(roleName(e.creator)), PolicyName: aws.String("creator"),
 		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, e.roles).JSON())}))(t)
 	before := *meta.FindStatusCondition(m.cluster(t).Status.Conditions, registration.ConditionAvailable)
-	e.relaunch(m.whole, e.Instance, func(c *localhub.Config) {
+	e.relaunch(m.whole, e.Instance, func(c *localhub.Options) {
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--eks-access=access-entry", "--drift-check-interval=3s")
 	})
 
@@ -148,7 +148,7 @@ func (e *eks) withoutAgents(t *testing.T) {
 func (e *eks) clusterWithoutAgent(t *testing.T, with ...*fakeaws.Account) (*managed, irsa.Identity) {
 	t.Helper()
 	m := &managed{hub: e.Instance, name: harness.Unique("entry")}
-	roles := harness.Must(irsa.NewIdentity(e.self, irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: m.name}))(t)
+	roles := harness.Must(irsa.NewIdentity(e.self, irsa.ClusterARN{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: m.name}))(t)
 	for _, account := range with {
 		e.addRole(t, account, fakeaws.Role{Name: roles.ManagedRole(), Tags: roles.Tags(), Trust: e.account.Roles()[roleName(e.creator)].Trust})
 	}

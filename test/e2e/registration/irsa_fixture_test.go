@@ -51,7 +51,7 @@ type eksHub struct {
 	env []string
 	// account is the hub's account, members that of the clusters, and other that of a stranger.
 	account, members, other *fakeaws.Account
-	self                    irsa.Cluster
+	self                    irsa.ClusterARN
 	creator                 string
 	// tokenFile has the token with which hub-controller-manager authenticates to AWS.
 	tokenFile string
@@ -61,7 +61,7 @@ type eksHub struct {
 var sharedEKS = sync.OnceValues(newEKSHub)
 
 func newEKSHub() (_ *eksHub, err error) {
-	e := &eksHub{self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
+	e := &eksHub{self: irsa.ClusterARN{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
 	e.aws, err = fakeaws.Start(1)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func newEKSHub() (_ *eksHub, err error) {
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
 
 	e.tokenFile, e.creator = filepath.Join(dir, "hub-controller-manager.token"), irsa.CreatorRoleARN(e.self)
-	e.hubs = harness.NewPool(1, func(c *localhub.Config) {
+	e.hubs = harness.NewPool(1, func(c *localhub.Options) {
 		c.Dir = dir // the only folder of this machine that hub-controller-manager sees if it runs in its image
 		c.WithoutHubControllerManager, c.Issuer = true, "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
 		c.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
@@ -107,7 +107,7 @@ type eks struct {
 }
 
 // newEKS lends the hub in AWS to a test, with controllers that create roles as given. A boundary must be an existing policy of the hub's account.
-func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
+func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Options)) *eks {
 	t.Helper()
 	e := &eks{eksHub: harness.Must(sharedEKS())(t), roles: roles}
 	h := e.hubs.Lend(t, 1)[0]
@@ -118,9 +118,9 @@ func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config))
 
 // relaunch starts the controllers of the hub, with the changes of their flags. When the test ends, they delete the objects in AWS that they created
 // for clusters.
-func (e *eks) relaunch(t *testing.T, h *localhub.Instance, change ...func(*localhub.Config)) {
+func (e *eks) relaunch(t *testing.T, h *localhub.Instance, change ...func(*localhub.Options)) {
 	t.Helper()
-	e.Instance = e.hubs.Relaunch(t, h, func(c *localhub.Config) {
+	e.Instance = e.hubs.Relaunch(t, h, func(c *localhub.Options) {
 		e.flags(c)
 		for _, do := range change {
 			do(c)
@@ -137,7 +137,7 @@ func (e *eks) relaunch(t *testing.T, h *localhub.Instance, change ...func(*local
 }
 
 // flags sets the flags of the controllers.
-func (e *eks) flags(c *localhub.Config) {
+func (e *eks) flags(c *localhub.Options) {
 	c.WithoutHubControllerManager = false
 	c.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
 		"--hub-role-path=" + e.roles.Path.String(), "--hub-role-permissions-boundary=" + e.roles.Boundary}
@@ -226,7 +226,7 @@ type eksManaged struct {
 func (e *eks) newManaged(t *testing.T, plain *localhub.Instance) *eksManaged {
 	t.Helper()
 	m := &eksManaged{managed: managedOn(t, e.Instance, plain), eks: e, whole: t}
-	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
+	self := irsa.ClusterARN{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
 	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
 	m.roles.HubPath = e.roles.Path
 	provider := trustTokensOf(t, e.members, m.Instance, issuer(t, m.Instance))

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, func(c *localhub.Config) {
+	os.Exit(harness.Run(m, func(c *localhub.Options) {
 		c.HubControllerManagerArgs = nil      // with the controllers of registration
 		c.ExternalEtcd, c.Replicas = false, 1 // no test here needs several replicas
 	}))

@@ -207,7 +207,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 
 // TestRegistration_WithoutAnAdmin runs with only the rights that the components of artifacts/deploy grant.
 func TestRegistration_WithoutAnAdmin(t *testing.T) {
-	m := newManaged(t, controlled(t, func(c *localhub.Config) {
+	m := newManaged(t, controlled(t, func(c *localhub.Options) {
 		c.Components = []string{"auto-approval", "leftovers"}
 		c.HubControllerManagerArgs = []string{"--feature-gates=ManagedClusterAutoApproval=true",
 			"--auto-approved-csr-identities=" + registration.BootstrapServiceAccount}

@@ -30,7 +30,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 	t.Parallel()
 	most := []string{"-v=10", "--vmodule=*=10"}
 	// The roles have a path, which neither STS nor aws-auth includes.
-	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Config) {
+	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Options) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, most...)
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, most...)
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // plains lends plain clusters, each with an issuer of its own.
-var plains = harness.NewPool(4, func(c *localhub.Config) {
+var plains = harness.NewPool(4, func(c *localhub.Options) {
 	c.Plain, c.Issuer = true, fmt.Sprintf("https://oidc.eks.eu-west-1.amazonaws.com/id/PLAIN%d", issuers.Add(1))
 })
 
@@ -31,15 +31,15 @@ func issuer(t *testing.T, h *localhub.Instance) string {
 }
 
 // controlled returns a lent hub with a hub-controller-manager that registers clusters.
-func controlled(t *testing.T, change ...func(*localhub.Config)) *localhub.Instance {
+func controlled(t *testing.T, change ...func(*localhub.Options)) *localhub.Instance {
 	t.Helper()
 	return control(t, harness.LendHub(t), change...)
 }
 
 // control starts the hub-controller-manager of a lent hub, or restarts it with different flags.
-func control(t *testing.T, lent *localhub.Instance, change ...func(*localhub.Config)) *localhub.Instance {
+func control(t *testing.T, lent *localhub.Instance, change ...func(*localhub.Options)) *localhub.Instance {
 	t.Helper()
-	return harness.Relaunch(t, lent, func(c *localhub.Config) {
+	return harness.Relaunch(t, lent, func(c *localhub.Options) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
 		for _, do := range change {
 			do(c)

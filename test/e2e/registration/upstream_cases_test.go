@@ -58,7 +58,7 @@ var upstreamCases = []struct {
 // without which upstream skips one of the cases.
 func TestUpstreamCases(t *testing.T) {
 	const gate = "--feature-gates=NilExecutorValidating=true"
-	d := newDelivery(t, controlled(t, func(c *localhub.Config) {
+	d := newDelivery(t, controlled(t, func(c *localhub.Options) {
 		c.HubAPIServerArgs, c.HubControllerManagerArgs = append(c.HubAPIServerArgs, gate), append(c.HubControllerManagerArgs, gate)
 	}), 1)
 	m := d.clusters[0]

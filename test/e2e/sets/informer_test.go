@@ -36,7 +36,7 @@ func TestInformers_AgreeWithAList(t *testing.T) {
 		churn(t, kubeconfig)
 		return
 	}
-	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) { c.WithoutHubControllerManager = false })
+	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) { c.WithoutHubControllerManager = false })
 	for _, streamed := range []string{"true", "false"} {
 		t.Run("streamed lists "+streamed, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInformers_AgreeWithAList$", "-test.v")

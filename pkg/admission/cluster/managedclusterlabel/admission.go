@@ -80,7 +80,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // held returns the rule by which the user may make a change, or nil. The error reports that the authorizer failed.
-func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*permission.Rule, error) {
+func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLabelChange) (*permission.Rule, error) {
 	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
 		// Permission (name: the set): a label `cluster.open-cluster-management.io/clusterset` is added, changed or removed. Deprecated: that on the label is enough.
@@ -100,16 +100,18 @@ func labelRule(name string) permission.Rule {
 	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 
-// change is a reserved label that is added or removed.
-type change struct {
+// reservedLabelChange is a reserved label that is added or removed.
+type reservedLabelChange struct {
 	verb, key, value string
 }
 
-func (c change) String() string { return fmt.Sprintf("%s the label %s=%s", c.verb, c.key, c.value) }
+func (c reservedLabelChange) String() string {
+	return fmt.Sprintf("%s the label %s=%s", c.verb, c.key, c.value)
+}
 
 // changes returns the reserved labels that differ, ordered by key. For a changed value, the removal comes first.
-func changes(before, after map[string]string) []change {
-	var result []change
+func changes(before, after map[string]string) []reservedLabelChange {
+	var result []reservedLabelChange
 	keys := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
@@ -122,10 +124,10 @@ func changes(before, after map[string]string) []change {
 			continue
 		}
 		if had {
-			result = append(result, change{"remove", key, was})
+			result = append(result, reservedLabelChange{"remove", key, was})
 		}
 		if has {
-			result = append(result, change{"add", key, is})
+			result = append(result, reservedLabelChange{"add", key, is})
 		}
 	}
 	return result
@@ -133,12 +135,12 @@ func changes(before, after map[string]string) []change {
 
 // withoutDefault omits the change of the set default when a cluster moves between it and another set: the permission on that other set, which remains
 // among the changes, is enough. It omits nothing if there is no other set, as with a new cluster.
-func withoutDefault(moved []change) []change {
-	isOf := func(c change, isDefault bool) bool {
+func withoutDefault(moved []reservedLabelChange) []reservedLabelChange {
+	isOf := func(c reservedLabelChange, isDefault bool) bool {
 		return c.key == cluster.ClusterSetLabel && c.value != "" && (c.value == cluster.DefaultSet) == isDefault
 	}
-	if !slices.ContainsFunc(moved, func(c change) bool { return isOf(c, false) }) {
+	if !slices.ContainsFunc(moved, func(c reservedLabelChange) bool { return isOf(c, false) }) {
 		return moved
 	}
-	return slices.DeleteFunc(moved, func(c change) bool { return isOf(c, true) })
+	return slices.DeleteFunc(moved, func(c reservedLabelChange) bool { return isOf(c, true) })
 }

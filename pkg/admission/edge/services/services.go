@@ -80,8 +80,8 @@ type Finder struct {
 	namespace string
 
 	listed map[[2]string]list
-	all    map[string]answer
-	byName map[[2]string]answer
+	all    map[string]accessDecision
+	byName map[[2]string]accessDecision
 	// Used are the rules by which the user may use what was found.
 	Used []permission.Rule
 }
@@ -92,7 +92,7 @@ type list struct {
 	fresh bool
 }
 
-type answer struct {
+type accessDecision struct {
 	allowed bool
 	err     error
 }
@@ -100,7 +100,7 @@ type answer struct {
 // NewFinder returns a Finder for a policy or a pattern of this namespace, written by this user.
 func NewFinder(services rest.Lister, a authorizer.Authorizer, who user.Info, namespace string) *Finder {
 	return &Finder{services: services, authorizer: a, who: who, namespace: namespace, listed: map[[2]string]list{},
-		all: map[string]answer{}, byName: map[[2]string]answer{}}
+		all: map[string]accessDecision{}, byName: map[[2]string]accessDecision{}}
 }
 
 // Find returns the existing services that the user may use, and the indexes of the versions without such a service. It uses the cache if that has all
@@ -192,12 +192,12 @@ func Get(namespace, name string) permission.Rule {
 	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
 }
 
-func (f *Finder) query(ctx context.Context, namespace, name string) answer {
+func (f *Finder) query(ctx context.Context, namespace, name string) accessDecision {
 	held, err := permission.Holds(ctx, f.authorizer, f.who, Get(namespace, name))
 	if held != nil {
 		f.Used = append(f.Used, *held)
 	}
-	return answer{held != nil, err}
+	return accessDecision{held != nil, err}
 }
 
 // list returns the services of one name in a namespace. It reads them at most once from the cache, and once from the store.

@@ -31,8 +31,8 @@ const (
 	tokenCommandAWS = "aws"
 )
 
-// Driver registers by AWS IAM roles.
-type Driver struct {
+// RegisterDriver registers by AWS IAM roles.
+type RegisterDriver struct {
 	// HubARN and ManagedARN are the ARNs of the EKS clusters of the hub and of the agent.
 	HubARN, ManagedARN string
 	// HubRolePath is the IAM path of the roles that the hub creates; empty means "/".
@@ -41,19 +41,19 @@ type Driver struct {
 	TokenCommand string
 }
 
-var _ identity.Driver = &Driver{}
+var _ identity.RegisterDriver = &RegisterDriver{}
 
 // New returns the driver with the defaults of its flags.
-func New() *Driver { return &Driver{TokenCommand: tokenCommandOwn} }
+func New() *RegisterDriver { return &RegisterDriver{TokenCommand: tokenCommandOwn} }
 
-// Names implements identity.Driver.
-func (d *Driver) Names() []string { return []string{Name, nameOfSeed} }
+// Names implements identity.RegisterDriver.
+func (d *RegisterDriver) Names() []string { return []string{Name, nameOfSeed} }
 
-// Summary implements identity.Driver.
-func (d *Driver) Summary() string { return "AWS IAM; also spelled " + nameOfSeed }
+// Summary implements identity.RegisterDriver.
+func (d *RegisterDriver) Summary() string { return "AWS IAM; also spelled " + nameOfSeed }
 
-// AddFlags implements identity.Driver.
-func (d *Driver) AddFlags(fs *pflag.FlagSet) {
+// AddFlags implements identity.RegisterDriver.
+func (d *RegisterDriver) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.HubARN, "hub-cluster-arn", d.HubARN, "ARN of the hub's EKS cluster, for "+Name+".")
 	fs.StringVar(&d.HubARN, "eks-hub-cluster-arn", d.HubARN, "The same as --hub-cluster-arn.")
 	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "ARN of the managed EKS cluster, for "+Name+".")
@@ -64,8 +64,8 @@ func (d *Driver) AddFlags(fs *pflag.FlagSet) {
 			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")
 }
 
-// Validate implements identity.Driver.
-func (d *Driver) Validate(chosen bool) (errs []error) {
+// Validate implements identity.RegisterDriver.
+func (d *RegisterDriver) Validate(chosen bool) (errs []error) {
 	if !chosen {
 		return nil
 	}
@@ -78,13 +78,13 @@ func (d *Driver) Validate(chosen bool) (errs []error) {
 	return errs
 }
 
-// Rights implements identity.Driver. The driver reads the ManagedCluster to check whether the hub accepts the role.
-func (d *Driver) Rights() rights.Rights {
+// Rights implements identity.RegisterDriver. The driver reads the ManagedCluster to check whether the hub accepts the role.
+func (d *RegisterDriver) Rights() rights.Rights {
 	return rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "get")}}}
 }
 
-// New implements identity.Driver.
-func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
+// New implements identity.RegisterDriver.
+func (d *RegisterDriver) New(agent identity.Agent) (identity.Identity, error) {
 	roles, err := d.roles()
 	if err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
 			RoleARN: roles.HubRoleARN()}}, nil
 }
 
-// Find implements identity.Driver. The kubeconfig names the cluster and the role of the tokens.
-func (d *Driver) Find(s state.State) (identity.Identity, error) {
+// Find implements identity.RegisterDriver. The kubeconfig names the cluster and the role of the tokens.
+func (d *RegisterDriver) Find(s state.State) (identity.Identity, error) {
 	if len(s.Cert) > 0 {
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ func (d *Driver) Find(s state.State) (identity.Identity, error) {
 }
 
 // roles returns the IAM roles of the cluster.
-func (d *Driver) roles() (irsa.Identity, error) {
+func (d *RegisterDriver) roles() (irsa.Identity, error) {
 	hub, err := irsa.ParseClusterARN(d.HubARN)
 	if err != nil {
 		return irsa.Identity{}, fmt.Errorf("--hub-cluster-arn: %w", err)

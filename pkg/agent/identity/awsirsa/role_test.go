@@ -20,7 +20,7 @@ func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
 		tokenCommandOwn: "client.authentication.k8s.io/v1 hub-agent eks-token --cluster-name hub-cluster1 --region us-west-2 --role-arn " + hubRole,
 		tokenCommandAWS: "client.authentication.k8s.io/v1beta1 aws --region us-west-2 eks get-token --cluster-name hub-cluster1 --output json --role-arn " + hubRole,
 	} {
-		own, err := (&Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: command}).New(identity.Agent{})
+		own, err := (&RegisterDriver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: command}).New(identity.Agent{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
 func TestAWS_TheRoleMayHaveAPath(t *testing.T) {
 	with := strings.Replace(hubRole, ":role/", ":role/platform/clusterhub/", 1)
 	for path, want := range map[string]string{"": hubRole, "/": hubRole, "/platform/clusterhub/": with} {
-		own, err := (&Driver{HubARN: hubARN, ManagedARN: managedARN, HubRolePath: path, TokenCommand: tokenCommandOwn}).New(identity.Agent{})
+		own, err := (&RegisterDriver{HubARN: hubARN, ManagedARN: managedARN, HubRolePath: path, TokenCommand: tokenCommandOwn}).New(identity.Agent{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 // renewing runs the lease task, and the status task, which learns the interval of the renewals.
 func renewing(w *agenttest.World) (*health.Health, *agenttest.Facts, func()) {
 	view, readiness := hub.NewView(60), &health.Health{}
-	reports, facts := w.Status(view, &hub.Cluster{})
+	reports, facts := w.Status(view, &hub.ClusterConfig{})
 	stop := w.Run(w.Session(), lease.New(view, readiness), reports)
 	agenttest.Pass(time.Minute)
 	return readiness, facts, stop

@@ -31,7 +31,7 @@ const home = "home-of-agent"
 // running runs the namespaces task, and the status task, which reports its results to the hub.
 func running(w *agenttest.World) (*hub.View, *agenttest.Facts, func()) {
 	view := hub.NewView(60)
-	reports, facts := w.Status(view, &hub.Cluster{})
+	reports, facts := w.Status(view, &hub.ClusterConfig{})
 	own := w.Own()
 	own.Home = home
 	stop := w.Run(w.Session(), reports, namespaces.New(own, view))

@@ -34,7 +34,7 @@ const pause = 5 * time.Second
 type Options struct {
 	View *hub.View
 	// Cluster is the configuration of the ManagedCluster.
-	Cluster *hub.Cluster
+	Cluster *hub.ClusterConfig
 	// Version is the version of the agent; empty if it is not known.
 	Version string
 	// Facts observe the agent's own cluster.

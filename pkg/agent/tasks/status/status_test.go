@@ -31,7 +31,7 @@ func resources(cpu string) clusterv1.ResourceList {
 }
 
 // reporting runs the task, and returns its view and its facts.
-func reporting(w *agenttest.World, s task.Session, cluster *hub.Cluster) (*hub.View, *agenttest.Facts, func()) {
+func reporting(w *agenttest.World, s task.Session, cluster *hub.ClusterConfig) (*hub.View, *agenttest.Facts, func()) {
 	view := hub.NewView(60)
 	reports, facts := w.Status(view, cluster)
 	return view, facts, w.Run(s, reports)
@@ -40,7 +40,7 @@ func reporting(w *agenttest.World, s task.Session, cluster *hub.Cluster) (*hub.V
 func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		view, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		view, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
 		facts.Set(status.Observation{Version: "v1", Capacity: resources("4"), Allocatable: resources("3"),
 			Claims: []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}}})
 		agenttest.Pass(2 * time.Minute)
@@ -74,7 +74,7 @@ func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := w.Session()
 		s.Hub.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("ca")})
-		_, facts, stop := reporting(w, s, &hub.Cluster{})
+		_, facts, stop := reporting(w, s, &hub.ClusterConfig{})
 		facts.Set(status.Observation{Version: "v1", Claims: []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}, {Name: "z", Value: "y"}}})
 		agenttest.Pass(2 * time.Minute)
 		want := []clusterv1.ManagedClusterClaim{{Name: registration.ClaimHubCA, Value: registration.CertificateHash([]byte("ca"))}, {Name: "id.k8s.io", Value: "x"},
@@ -89,7 +89,7 @@ func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
 func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		_, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		_, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
 		agenttest.Pass(time.Minute)
 		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionTrue {
 			t.Fatalf("at first it is %+v", got)
@@ -111,7 +111,7 @@ func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
 func TestStatus_WhatTheHubHasGivenUpIsPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		_, _, stop := reporting(w, w.Session(), &hub.Cluster{})
+		_, _, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
 		agenttest.Pass(time.Minute)
 		c := w.Cluster()
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: registration.ConditionAvailable,
@@ -128,7 +128,7 @@ func TestStatus_WhatTheHubHasGivenUpIsPutRight(t *testing.T) {
 func TestStatus_AConflictIsTriedAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		view, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		view, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
 		agenttest.Pass(time.Minute)
 		conflicts := 2
 		w.Set(func() {
@@ -153,7 +153,7 @@ func TestStatus_AConflictIsTriedAgainAtOnce(t *testing.T) {
 func TestStatus_ChangesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		view, _, stop := reporting(w, w.Session(), &hub.Cluster{})
+		view, _, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
 		agenttest.Pass(time.Minute)
 		asked := w.Asked("get managedclusters")
 		for range 600 {
@@ -174,7 +174,7 @@ func TestCluster_ANewAddressOfTheClusterIsToldToTheHub(t *testing.T) {
 		c := w.Cluster()
 		c.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://others"}}
 		w.Update(c)
-		_, _, stop := reporting(w, s, &hub.Cluster{ServerURL: "https://own"})
+		_, _, stop := reporting(w, s, &hub.ClusterConfig{ServerURL: "https://own"})
 		agenttest.Pass(10 * time.Minute)
 		got := w.Cluster().Spec.ManagedClusterClientConfigs
 		if len(got) != 2 || got[0].URL != "https://others" || got[1].URL != "https://own" {
@@ -198,7 +198,7 @@ func TestCluster_AClusterThatMayNotBeChangedHasAStatusAllTheSame(t *testing.T) {
 				return nil
 			}
 		})
-		_, facts, stop := reporting(w, w.Session(), &hub.Cluster{ServerURL: "https://own"})
+		_, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{ServerURL: "https://own"})
 		facts.Set(status.Observation{Version: "v9"})
 		agenttest.Pass(time.Minute)
 		if got := w.Cluster().Status.Version.Kubernetes; got != "v9" {

@@ -27,7 +27,7 @@ func TestAdopt(t *testing.T) {
 					a := w.work("a")
 					var acquired []Acquisition
 					a.Acquired = func(how Acquisition) { acquired = append(acquired, how) }
-					m := w.configMap(Strategy{Type: strategy, Force: true}, "{k: same}")
+					m := w.configMap(UpdateStrategy{Type: strategy, Force: true}, "{k: same}")
 					m.Adoption = policy
 					was, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(t.Context(),
 						worktest.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {k: "+value+"}}"), metav1.CreateOptions{})
@@ -69,7 +69,7 @@ func TestAdopt_WhatIsKnown(t *testing.T) {
 	a := w.work("a")
 	var acquired []Acquisition
 	a.Acquired = func(how Acquisition) { acquired = append(acquired, how) }
-	m := w.configMap(Strategy{}, "{k: v}")
+	m := w.configMap(UpdateStrategy{}, "{k: v}")
 	m.Adoption = AdoptNever
 	made := w.apply(a, m)
 	w.change(m.Target, func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) })
@@ -92,7 +92,7 @@ func TestAdopt_OfAnotherWork(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
 	b.Acquired = func(how Acquisition) { t.Errorf("it is %s", how) }
-	m := w.configMap(Strategy{}, "{k: v}")
+	m := w.configMap(UpdateStrategy{}, "{k: v}")
 	w.apply(a, m)
 	m.Adoption = AdoptNever
 	if _, err := b.Apply(t.Context(), m, ""); err == nil || b.Owner.Owns(w.get(m.Target)) {
@@ -109,7 +109,7 @@ func TestAdopt_Namespace(t *testing.T) {
 	w := newWorld(t)
 	namespaces := corev1.SchemeGroupVersion.WithResource("namespaces")
 	existing := func(text string) Manifest {
-		m := w.manifest(namespaces, Strategy{}, "{apiVersion: v1, kind: Namespace, metadata: {name: "+w.namespace+", labels: {team: a}}}")
+		m := w.manifest(namespaces, UpdateStrategy{}, "{apiVersion: v1, kind: Namespace, metadata: {name: "+w.namespace+", labels: {team: a}}}")
 		m.Namespace, m.Adoption = "", text
 		return m
 	}

@@ -43,8 +43,8 @@ const (
 	ReadOnly = "ReadOnly"
 )
 
-// Strategy is how a manifest is applied to a cluster.
-type Strategy struct {
+// UpdateStrategy is how a manifest is applied to a cluster.
+type UpdateStrategy struct {
 	Type string
 	// Force takes over fields of other managers, and Manager is the field manager of the work. They are for ServerSideApply.
 	Force   bool
@@ -86,7 +86,7 @@ func (t Target) Immortal() bool { return slices.Contains(immortal[t.GroupResourc
 type Manifest struct {
 	Object *unstructured.Unstructured
 	Target
-	Strategy Strategy
+	Strategy UpdateStrategy
 	// Orphaned objects are not owned: they stay when the work is deleted.
 	Orphaned bool
 	// Unseen means that nothing is known of the object: so it is created without a read first.

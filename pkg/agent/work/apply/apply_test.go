@@ -19,7 +19,7 @@ import (
 func TestUpdate(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
-	m := w.configMap(Strategy{}, "{a: '1', b: '2'}")
+	m := w.configMap(UpdateStrategy{}, "{a: '1', b: '2'}")
 	have := w.apply(a, m)
 	if !a.Owner.Owns(have) || have.GetManagedFields()[0].Manager != DefaultManager {
 		t.Errorf("it is made as %v", have.Object)
@@ -45,7 +45,7 @@ func TestUpdate(t *testing.T) {
 	w.change(m.Target, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 
 	// Fields that are removed from the manifest are removed from the object.
-	less := w.configMap(Strategy{}, "{a: '1'}")
+	less := w.configMap(UpdateStrategy{}, "{a: '1'}")
 	have = w.apply(a, less)
 	w.expect(have, "map[foo:bar]", "metadata", "annotations")
 	w.expect(have, "map[a:1 c:3]", "data")
@@ -55,13 +55,13 @@ func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	for _, m := range []Manifest{
-		w.deployment(Strategy{}, 1),
-		w.manifest(configMaps.GroupVersion().WithResource("persistentvolumeclaims"), Strategy{}, `
+		w.deployment(UpdateStrategy{}, 1),
+		w.manifest(configMaps.GroupVersion().WithResource("persistentvolumeclaims"), UpdateStrategy{}, `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`),
-		w.manifest(configMaps.GroupVersion().WithResource("services"), Strategy{}, "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}"),
-		w.manifest(configMaps.GroupVersion().WithResource("pods"), Strategy{},
+		w.manifest(configMaps.GroupVersion().WithResource("services"), UpdateStrategy{}, "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}"),
+		w.manifest(configMaps.GroupVersion().WithResource("pods"), UpdateStrategy{},
 			"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"),
-		w.manifest(deployments.GroupVersion().WithResource("jobs"), Strategy{}, `
+		w.manifest(deployments.GroupVersion().WithResource("jobs"), UpdateStrategy{}, `
 {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`),
 	} {
 		if m.Object.GetKind() == "Job" {
@@ -91,7 +91,7 @@ func TestUpdate_SaysWhatCannotBeChanged(t *testing.T) {
 	a := w.work("a")
 	bindings := configMaps.GroupVersion().WithResource("rolebindings")
 	bindings.Group = "rbac.authorization.k8s.io"
-	m := w.manifest(bindings, Strategy{}, `
+	m := w.manifest(bindings, UpdateStrategy{}, `
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}}`)
 	w.apply(a, m)
 	if err := unstructured.SetNestedField(m.Object.Object, "other", "roleRef", "name"); err != nil {
@@ -105,7 +105,7 @@ func TestUpdate_SaysWhatCannotBeChanged(t *testing.T) {
 func TestApply_SendsNothingForWhatIsAsItWasLast(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
-	m := w.deployment(Strategy{}, 1)
+	m := w.deployment(UpdateStrategy{}, 1)
 	last := Fingerprint(w.apply(a, m))
 	if err := unstructured.SetNestedField(m.Object.Object, int64(5), "spec", "replicas"); err != nil {
 		t.Fatal(err)
@@ -124,9 +124,9 @@ func TestApply_SendsNothingForWhatIsAsItWasLast(t *testing.T) {
 func TestCreateOnly(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
-	m := w.deployment(Strategy{Type: CreateOnly}, 1)
+	m := w.deployment(UpdateStrategy{Type: CreateOnly}, 1)
 	w.apply(a, m)
-	have := w.apply(b, w.deployment(Strategy{Type: CreateOnly}, 3))
+	have := w.apply(b, w.deployment(UpdateStrategy{Type: CreateOnly}, 3))
 	w.expect(have, 1, "spec", "replicas")
 	if !a.Owner.Owns(have) || !b.Owner.Owns(have) {
 		t.Errorf("the owners are %v", have.GetOwnerReferences())
@@ -141,11 +141,11 @@ func TestCreateOnly(t *testing.T) {
 func TestReadOnly_WritesNothing(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
-	m := w.configMap(Strategy{Type: ReadOnly}, "{a: '1'}")
+	m := w.configMap(UpdateStrategy{Type: ReadOnly}, "{a: '1'}")
 	if have := w.apply(a, m); have != nil || w.get(m.Target) != nil || len(w.made) > 0 {
 		t.Error("something is made")
 	}
-	before := w.apply(w.work("b"), w.configMap(Strategy{}, "{a: '2'}"))
+	before := w.apply(w.work("b"), w.configMap(UpdateStrategy{}, "{a: '2'}"))
 	if have := w.apply(a, m); have.GetResourceVersion() != before.GetResourceVersion() {
 		t.Error("something is written")
 	}
@@ -154,7 +154,7 @@ func TestReadOnly_WritesNothing(t *testing.T) {
 func TestServerSideApply(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
-	ssa := Strategy{Type: ServerSideApply}
+	ssa := UpdateStrategy{Type: ServerSideApply}
 	before := w.apply(a, w.deployment(ssa, 1))
 	if after := w.apply(a, w.deployment(ssa, 1)); after.GetResourceVersion() != before.GetResourceVersion() || after.GetGeneration() != 1 {
 		t.Error("what is as wanted was written")
@@ -189,7 +189,7 @@ func TestServerSideApply(t *testing.T) {
 func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
-	ssa := Strategy{Type: ServerSideApply, Force: true}
+	ssa := UpdateStrategy{Type: ServerSideApply, Force: true}
 	w.apply(a, w.deployment(ssa, 1))
 	have := w.apply(b, w.deployment(ssa, 1))
 	if !a.Owner.Owns(have) || !b.Owner.Owns(have) {
@@ -202,7 +202,7 @@ func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	have = w.apply(a, w.deployment(ssa, 4))
 	w.expect(have, 4, "spec", "replicas")
 	// With a manager of its own, the server decides which fields it owns.
-	own := Strategy{Type: ServerSideApply, Manager: "work-agent-b"}
+	own := UpdateStrategy{Type: ServerSideApply, Manager: "work-agent-b"}
 	if _, err := b.Apply(t.Context(), w.deployment(own, 2), ""); !apierrors.IsConflict(err) {
 		t.Errorf("a field of the other's: %v", err)
 	}
@@ -220,13 +220,13 @@ func TestServerSideApply_OfTwoWorks(t *testing.T) {
 func TestContested(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
-	same := w.configMap(Strategy{}, "{a: '1'}")
+	same := w.configMap(UpdateStrategy{}, "{a: '1'}")
 	w.apply(a, same)
 	have := w.apply(b, same)
 	if !a.Owner.Owns(have) || !b.Owner.Owns(have) {
 		t.Fatalf("the owners are %v", have.GetOwnerReferences())
 	}
-	differently := w.configMap(Strategy{}, "{a: '2'}")
+	differently := w.configMap(UpdateStrategy{}, "{a: '2'}")
 	var contested *Contested
 	have, err := b.Apply(t.Context(), differently, "")
 	if !errors.As(err, &contested) || contested.Rival != "a" {
@@ -234,7 +234,7 @@ func TestContested(t *testing.T) {
 	}
 	w.expect(have, "map[a:1]", "data")
 	// The first may, and when it is deleted, the second may.
-	have = w.apply(a, w.configMap(Strategy{}, "{a: '3'}"))
+	have = w.apply(a, w.configMap(UpdateStrategy{}, "{a: '3'}"))
 	w.expect(have, "map[a:3]", "data")
 	if err := a.Owner.Release(t.Context(), w.client, same.Target); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestApply_Unseen(t *testing.T) {
 	for _, strategy := range []string{Update, CreateOnly, ServerSideApply, ReadOnly} {
 		t.Run(strategy, func(t *testing.T) {
 			w := newWorld(t)
-			m := w.configMap(Strategy{Type: strategy}, "{k: v}")
+			m := w.configMap(UpdateStrategy{Type: strategy}, "{k: v}")
 			m.Unseen = true
 			made, err := w.work("a").Apply(t.Context(), m, "")
 			if err != nil || (made == nil) != (strategy == ReadOnly) {
@@ -265,7 +265,7 @@ func TestApply_Unseen(t *testing.T) {
 			if err != nil || again.GetUID() != made.GetUID() || len(again.GetOwnerReferences()) != 2 {
 				t.Errorf("again it is %v: %v", again, err)
 			}
-			other := w.configMap(Strategy{Type: Update}, "{k: w}")
+			other := w.configMap(UpdateStrategy{Type: Update}, "{k: w}")
 			other.Unseen = true
 			if _, err := w.work("c").Apply(t.Context(), other, ""); err == nil || !strings.Contains(err.Error(), "which had it first") {
 				t.Errorf("another work has its way: %v", err)

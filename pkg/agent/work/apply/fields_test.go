@@ -51,7 +51,7 @@ func TestUpdate_WhatOthersSetIsTheirs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			m := w.manifest(row.resource, Strategy{}, row.manifest)
+			m := w.manifest(row.resource, UpdateStrategy{}, row.manifest)
 			if row.resource == webhooks {
 				m.Namespace, m.Name = "", "x-"+w.namespace
 				m.Object.SetName(m.Name)
@@ -117,14 +117,14 @@ func (w *world) patch(t Target, text string) {
 func TestUpdate_OfFormerAgents(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
-	m := w.configMap(Strategy{Type: Replace}, "{a: '1', b: '2'}")
+	m := w.configMap(UpdateStrategy{Type: Replace}, "{a: '1', b: '2'}")
 	m.Object.SetLabels(map[string]string{"old": "label"})
 	have := w.apply(a, m)
 	if entry := have.GetManagedFields()[0]; entry.Operation != metav1.ManagedFieldsOperationUpdate {
 		t.Fatalf("it is set by %v", entry)
 	}
 	w.change(m.Target, func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, "3", "data", "c") })
-	have = w.apply(a, w.configMap(Strategy{}, "{a: '1'}"))
+	have = w.apply(a, w.configMap(UpdateStrategy{}, "{a: '1'}"))
 	w.expect(have, "map[a:1 c:3]", "data")
 	if labels := have.GetLabels(); len(labels) > 0 {
 		t.Errorf("the labels are %v", labels)
@@ -134,7 +134,7 @@ func TestUpdate_OfFormerAgents(t *testing.T) {
 // TestStrategy_Changes: fields that are removed from a manifest are removed from the object even if the strategy or its manager changes at the same
 // time.
 func TestStrategy_Changes(t *testing.T) {
-	strategies := []Strategy{{}, {Type: ServerSideApply}, {Type: ServerSideApply, Manager: "work-agent-own"}, {Type: Replace}, {Type: CreateOnly}}
+	strategies := []UpdateStrategy{{}, {Type: ServerSideApply}, {Type: ServerSideApply, Manager: "work-agent-own"}, {Type: Replace}, {Type: CreateOnly}}
 	for _, before := range strategies {
 		for _, after := range strategies[:3] {
 			t.Run(before.Type+before.Manager+" to "+after.Type+after.Manager, func(t *testing.T) {
@@ -156,9 +156,9 @@ func TestStrategy_Changes(t *testing.T) {
 	}
 	t.Run("the fields of another work stay its own", func(t *testing.T) {
 		w := newWorld(t)
-		own := Strategy{Type: ServerSideApply, Manager: "work-agent-b"}
+		own := UpdateStrategy{Type: ServerSideApply, Manager: "work-agent-b"}
 		w.apply(w.work("b"), w.configMap(own, "{b: '2'}"))
-		have := w.apply(w.work("a"), w.configMap(Strategy{Type: ServerSideApply}, "{a: '1'}"))
+		have := w.apply(w.work("a"), w.configMap(UpdateStrategy{Type: ServerSideApply}, "{a: '1'}"))
 		w.expect(have, "map[a:1 b:2]", "data")
 		if !slices.ContainsFunc(have.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == own.Manager }) {
 			t.Errorf("they are set by %v", have.GetManagedFields())
@@ -177,7 +177,7 @@ func TestUpdate_WhatCannotBeApplied(t *testing.T) {
 			a := w.work("a")
 			var why error
 			a.Replaced = func(err error) { why = err }
-			m := w.manifest(deployments, Strategy{}, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: "+spec+"}")
+			m := w.manifest(deployments, UpdateStrategy{}, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: "+spec+"}")
 			w.apply(a, m)
 			if why == nil || !strings.Contains(why.Error(), "failed to create typed patch object") {
 				t.Errorf("it is replaced because of %v", why)
@@ -199,7 +199,7 @@ func TestUpdate_Secrets(t *testing.T) {
 			w := newWorld(t)
 			a := w.work("a")
 			secret := func(data string) Manifest {
-				return w.manifest(core.WithResource("secrets"), Strategy{Type: strategy}, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+data+"}")
+				return w.manifest(core.WithResource("secrets"), UpdateStrategy{Type: strategy}, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+data+"}")
 			}
 			w.expect(w.apply(a, secret("data: {a: b2xk, c: Yw==}, stringData: {a: new, b: '2'}")), "map[a:bmV3 b:Mg== c:Yw==]", "data")
 			have := w.apply(a, secret("stringData: {a: newer}"))
@@ -225,7 +225,7 @@ func TestIgnoreFields_StayWhenAnotherChanges(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	manifest := func(seconds string) Manifest {
-		m := w.manifest(deployments, Strategy{Type: ServerSideApply, Force: true}, strings.ReplaceAll(text, "SECONDS", seconds))
+		m := w.manifest(deployments, UpdateStrategy{Type: ServerSideApply, Force: true}, strings.ReplaceAll(text, "SECONDS", seconds))
 		prepared, err := ignorefields.Prepare(m.Object, ignore)
 		if err != nil {
 			t.Fatal(err)

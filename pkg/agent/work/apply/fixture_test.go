@@ -56,16 +56,16 @@ func (w *world) work(name string) *Applier {
 	}
 }
 
-func (w *world) manifest(resource schema.GroupVersionResource, strategy Strategy, text string) Manifest {
+func (w *world) manifest(resource schema.GroupVersionResource, strategy UpdateStrategy, text string) Manifest {
 	object := worktest.Parse(text)
 	return Manifest{Object: object, Target: Target{resource, w.namespace, object.GetName()}, Strategy: strategy}
 }
 
-func (w *world) configMap(strategy Strategy, data string) Manifest {
+func (w *world) configMap(strategy UpdateStrategy, data string) Manifest {
 	return w.manifest(configMaps, strategy, "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: "+data+"}")
 }
 
-func (w *world) deployment(strategy Strategy, replicas int) Manifest {
+func (w *world) deployment(strategy UpdateStrategy, replicas int) Manifest {
 	return w.manifest(deployments, strategy, fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment

@@ -15,7 +15,7 @@ import (
 func TestDelete(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
-	target := w.configMap(Strategy{}, "{}").Target
+	target := w.configMap(UpdateStrategy{}, "{}").Target
 	foreign := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
 	for name, c := range map[string]struct {
 		owners      []metav1.OwnerReference
@@ -35,7 +35,7 @@ func TestDelete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{T: t, client: w.client, namespace: w.namespace}
-			object := w.configMap(Strategy{}, "{}").Object
+			object := w.configMap(UpdateStrategy{}, "{}").Object
 			object.SetNamespace(w.namespace)
 			object.SetOwnerReferences(c.owners)
 			// The garbage collector must not delete objects with an owner that does not exist before this test does.

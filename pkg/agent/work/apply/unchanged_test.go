@@ -119,7 +119,7 @@ func (w *world) things() schema.GroupVersionResource {
 }
 
 func (w *world) thing(resource schema.GroupVersionResource, text string) Manifest {
-	m := w.manifest(resource, Strategy{}, "{kind: Thing, metadata: {name: x}, "+text+"}")
+	m := w.manifest(resource, UpdateStrategy{}, "{kind: Thing, metadata: {name: x}, "+text+"}")
 	m.Object.SetAPIVersion(resource.GroupVersion().String())
 	return m
 }
@@ -258,7 +258,7 @@ func TestUnchanged_OfKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			a, m := w.work("a"), w.manifest(row.resource, Strategy{}, row.manifest)
+			a, m := w.work("a"), w.manifest(row.resource, UpdateStrategy{}, row.manifest)
 			w.apply(a, m)
 			m.Reported = true
 			if got := w.judge(a, m); got.skipped != row.skips || got.skipped && got.changes {

@@ -30,11 +30,11 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	running sync.WaitGroup
-	watches map[apply.Target]*watched
+	watches map[apply.Target]*objectWatch
 }
 
-// watched is the watch of one object.
-type watched struct {
+// objectWatch is the watch of one object.
+type objectWatch struct {
 	works sets.Set[string]
 	stop  context.CancelFunc
 	// version is the newest resource version of the object that was observed, or passed to Seen.
@@ -56,10 +56,10 @@ func (w *Watcher) Watch(ctx context.Context, work string, t apply.Target, versio
 		return false
 	}
 	if w.watches == nil {
-		w.watches = map[apply.Target]*watched{}
+		w.watches = map[apply.Target]*objectWatch{}
 	}
 	ctx, stop := context.WithCancel(ctx)
-	one := &watched{works: sets.New(work), stop: stop, version: version, open: version != ""}
+	one := &objectWatch{works: sets.New(work), stop: stop, version: version, open: version != ""}
 	w.watches[t] = one
 	w.running.Go(func() { w.watchObject(ctx, t, one, version) })
 	return true
@@ -113,7 +113,7 @@ func (w *Watcher) Wait() { w.running.Wait() }
 
 // watchObject watches an object until the context ends. A watch that does not start at a version first delivers the object, or nothing if it does not
 // exist.
-func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *watched, version string) {
+func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *objectWatch, version string) {
 	defer one.stop()
 	objects := w.Client.Resource(t.GroupVersionResource).Namespace(t.Namespace)
 	watch.Run(ctx, objects, watch.Options{FieldSelector: fields.OneTermEqualSelector("metadata.name", t.Name).String(), Version: version}, watch.Handler{
@@ -129,7 +129,7 @@ func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *watched,
 }
 
 // observe records a resource version, and notifies the works of the object if it is new.
-func (w *Watcher) observe(one *watched, version string) {
+func (w *Watcher) observe(one *objectWatch, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one.open && version == one.version {
@@ -145,7 +145,7 @@ func (w *Watcher) observe(one *watched, version string) {
 }
 
 // lost records that events may be missed: works must read the object themselves.
-func (w *Watcher) lost(one *watched) {
+func (w *Watcher) lost(one *objectWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	was := one.open

@@ -82,7 +82,7 @@ func recordOf(object *workv1.AppliedManifestWork) *Record {
 		r.Evicting = &object.Status.EvictionStartTime.Time
 	}
 	for _, known := range object.Status.AppliedResources {
-		r.Resources = append(r.Resources, Resource{UID: types.UID(known.UID), Target: apply.Target{
+		r.Resources = append(r.Resources, AppliedResource{UID: types.UID(known.UID), Target: apply.Target{
 			GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource},
 			Namespace:            known.Namespace, Name: known.Name}})
 	}
@@ -199,7 +199,7 @@ func (a *Applied) patch(ctx context.Context, r *Record, patch, metadata map[stri
 }
 
 // Remember implements Memory.
-func (a *Applied) Remember(ctx context.Context, r *Record, resources []Resource) error {
+func (a *Applied) Remember(ctx context.Context, r *Record, resources []AppliedResource) error {
 	resources = sorted(resources)
 	if slices.Equal(sorted(r.Resources), resources) {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// Resource is an object that was applied to the cluster, or is about to be.
-type Resource struct {
+// AppliedResource is an object that was applied to the cluster, or is about to be.
+type AppliedResource struct {
 	apply.Target
 	// UID is empty until it is known.
 	UID types.UID
@@ -28,8 +28,8 @@ type Resource struct {
 
 // sorted returns resources in an order that does not depend on that of the manifests: a work with the same manifests in a different order has the
 // same record.
-func sorted(resources []Resource) []Resource {
-	return slices.SortedFunc(slices.Values(resources), func(a, b Resource) int {
+func sorted(resources []AppliedResource) []AppliedResource {
+	return slices.SortedFunc(slices.Values(resources), func(a, b AppliedResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 }
@@ -40,7 +40,7 @@ type Record struct {
 	Owner apply.Owner
 	// Work is the name of the work on the hub with that hash.
 	Work, HubHash string
-	Resources     []Resource
+	Resources     []AppliedResource
 	// Evicting is when the work was first missing; nil if it exists.
 	Evicting *time.Time
 	// Deleting is whether the record will be deleted, once all of its objects are gone.
@@ -71,7 +71,7 @@ type Memory interface {
 	// is created without a read first.
 	Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error)
 	// Remember replaces the resources of a record.
-	Remember(ctx context.Context, r *Record, resources []Resource) error
+	Remember(ctx context.Context, r *Record, resources []AppliedResource) error
 	// Evict records when the work was first missing, or nil if it exists.
 	Evict(ctx context.Context, r *Record, since *time.Time) error
 	// Forget starts the deletion of a record, and Drop completes it. A record must be forgotten before it is dropped.

@@ -127,7 +127,7 @@ func TestMemory(t *testing.T) {
 		if r.Owner.UID == "" || r.Work != "w" || r.Deleting || r.Version() == "" {
 			h.Errorf("it is made as %+v", r)
 		}
-		h.check(m.Remember(ctx, r, []Resource{{Target: h.target("a")}, {Target: h.target("b"), UID: "u"}}))
+		h.check(m.Remember(ctx, r, []AppliedResource{{Target: h.target("a")}, {Target: h.target("b"), UID: "u"}}))
 		since := time.Now().Truncate(time.Second)
 		h.check(m.Evict(ctx, r, &since))
 		read := h.find(m, "w")

@@ -108,7 +108,7 @@ func (n *Namespaced) record(object *unstructured.Unstructured) *Record {
 	}
 	for _, one := range resources[:min(len(resources), maxResources)] {
 		if one.Resource != "" && one.Version != "" && one.Name != "" {
-			r.Resources = append(r.Resources, Resource{UID: one.UID, Target: apply.Target{
+			r.Resources = append(r.Resources, AppliedResource{UID: one.UID, Target: apply.Target{
 				GroupVersionResource: schema.GroupVersionResource{Group: one.Group, Version: one.Version, Resource: one.Resource},
 				Namespace:            n.namespace, Name: one.Name}})
 		}
@@ -190,7 +190,7 @@ func (n *Namespaced) staleError(r *Record, why string) error {
 }
 
 // Remember implements Memory.
-func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []Resource) error {
+func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []AppliedResource) error {
 	resources = sorted(resources)
 	if slices.Equal(sorted(r.Resources), resources) {
 		return nil

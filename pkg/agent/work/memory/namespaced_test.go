@@ -19,9 +19,9 @@ func TestNamespaced_FitsAnObject(t *testing.T) {
 	h := &home{T: t, client: worktest.Client(t), namespace: worktest.Namespace(t)}
 	m := h.agent("", "")
 	r := h.make(m, strings.Repeat("w", 188))
-	many := func(n, length int) (all []Resource) {
+	many := func(n, length int) (all []AppliedResource) {
 		for i := range n {
-			all = append(all, Resource{Target: h.target(fmt.Sprintf("%0*d", length, i)), UID: "123e4567-e89b-12d3-a456-426614174000"})
+			all = append(all, AppliedResource{Target: h.target(fmt.Sprintf("%0*d", length, i)), UID: "123e4567-e89b-12d3-a456-426614174000"})
 		}
 		return all
 	}
@@ -32,7 +32,7 @@ func TestNamespaced_FitsAnObject(t *testing.T) {
 	version := r.Version()
 	elsewhere := h.target("x")
 	elsewhere.Namespace = "elsewhere"
-	for want, resources := range map[string][]Resource{
+	for want, resources := range map[string][]AppliedResource{
 		"expected at most 2048 objects and 786432 bytes": many(2049, 10),
 		"got 2048 and ":                          many(2048, 400),
 		"is not in the namespace " + h.namespace: {{Target: elsewhere}},

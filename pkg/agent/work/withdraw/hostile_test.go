@@ -21,8 +21,8 @@ import (
 // TestAttack_ARecordOfObjectsWithoutEnd: a cluster that is not trusted has a record that names any number of objects, and rejects each request. Only
 // a few objects are named, and after the timeout no more requests are sent.
 func TestAttack_ARecordOfObjectsWithoutEnd(t *testing.T) {
-	record := func(objects int) Record {
-		r := Record{Work: "w", object: &workv1.AppliedManifestWork{}}
+	record := func(objects int) WorkRecord {
+		r := WorkRecord{Work: "w", object: &workv1.AppliedManifestWork{}}
 		r.object.Name, r.object.UID = "h-w", "u"
 		for i := range objects {
 			r.object.Status.AppliedResources = append(r.object.Status.AppliedResources, workv1.AppliedManifestResourceMeta{

@@ -21,7 +21,7 @@ import (
 // Namespaced is a namespace that an agent leaves whose works were limited to it. It sends no requests outside of the namespace, except for the
 // versions of an API group.
 type Namespaced struct {
-	cluster   *Cluster
+	cluster   *ClusterScoped
 	namespace string
 }
 
@@ -42,7 +42,7 @@ func (n *Namespaced) memory(agentID string) *memory.Namespaced {
 }
 
 // Records returns the records of an agent. It does not count those of other agents.
-func (n *Namespaced) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
+func (n *Namespaced) Records(ctx context.Context, agentID string) (own []WorkRecord, others int, err error) {
 	if agentID == "" {
 		return nil, 0, nil
 	}
@@ -51,13 +51,13 @@ func (n *Namespaced) Records(ctx context.Context, agentID string) (own []Record,
 		return nil, 0, err
 	}
 	for _, r := range kept {
-		own = append(own, Record{Work: r.Work, Objects: len(r.Resources), kept: r})
+		own = append(own, WorkRecord{Work: r.Work, Objects: len(r.Resources), kept: r})
 	}
 	return own, 0, nil
 }
 
 // End deletes a record, as far as possible at present. It returns what it waits for; empty if the record is gone.
-func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
+func (n *Namespaced) End(ctx context.Context, r WorkRecord, fate Fate) (waitsFor string, err error) {
 	propagation := metav1.DeletePropagationBackground
 	switch fate {
 	case Delete:
@@ -96,7 +96,7 @@ func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor str
 }
 
 // read returns the current record, or nil if it is gone.
-func (n *Namespaced) read(ctx context.Context, r Record) (*unstructured.Unstructured, error) {
+func (n *Namespaced) read(ctx context.Context, r WorkRecord) (*unstructured.Unstructured, error) {
 	owner := r.owner()
 	object, err := n.resource().Get(ctx, owner.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

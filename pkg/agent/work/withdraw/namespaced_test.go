@@ -52,9 +52,9 @@ func (w *team) record(work string, objects ...apply.Target) apply.Owner {
 	if err != nil {
 		w.Fatal(err)
 	}
-	var resources []memory.Resource
+	var resources []memory.AppliedResource
 	for _, t := range objects {
-		resources = append(resources, memory.Resource{Target: t})
+		resources = append(resources, memory.AppliedResource{Target: t})
 	}
 	if err := w.memory.Remember(w.Context(), r, resources); err != nil {
 		w.Fatal(err)
@@ -62,7 +62,7 @@ func (w *team) record(work string, objects ...apply.Target) apply.Owner {
 	return r.Owner
 }
 
-func (w *team) own() []Record {
+func (w *team) own() []WorkRecord {
 	w.Helper()
 	own, others, err := w.cluster.Records(w.Context(), w.namespace)
 	if err != nil || others > 0 {
@@ -168,7 +168,7 @@ func TestNamespaced_EndWaits(t *testing.T) {
 	}
 	hold(owner.Name)
 	w.end(Delete)
-	if _, err := w.cluster.End(t.Context(), Record{kept: &memory.Record{}}, "lose"); err == nil {
+	if _, err := w.cluster.End(t.Context(), WorkRecord{kept: &memory.Record{}}, "lose"); err == nil {
 		t.Error("there is no such fate")
 	}
 }

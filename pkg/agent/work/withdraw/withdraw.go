@@ -49,15 +49,15 @@ const (
 	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
 
-// Cluster is a cluster that an agent leaves.
-type Cluster struct {
+// ClusterScoped is a cluster that an agent leaves.
+type ClusterScoped struct {
 	client  dynamic.Interface
 	records dynamic.ResourceInterface
 	versions
 }
 
-// Record is an agent's record of one work.
-type Record struct {
+// WorkRecord is an agent's record of one work.
+type WorkRecord struct {
 	// Work is the name of the work on the hub, and Objects the number of its objects according to the record.
 	Work    string
 	Objects int
@@ -69,16 +69,16 @@ type Record struct {
 
 // Records lists and deletes the records of agents, in a whole cluster or in one namespace.
 type Records interface {
-	Records(ctx context.Context, agentID string) (own []Record, others int, err error)
-	End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error)
+	Records(ctx context.Context, agentID string) (own []WorkRecord, others int, err error)
+	End(ctx context.Context, r WorkRecord, fate Fate) (waitsFor string, err error)
 }
 
-var _ Records = &Cluster{}
+var _ Records = &ClusterScoped{}
 
 // UID returns the UID that identifies the record.
-func (r Record) UID() types.UID { return r.owner().UID }
+func (r WorkRecord) UID() types.UID { return r.owner().UID }
 
-func (r Record) owner() apply.Owner {
+func (r WorkRecord) owner() apply.Owner {
 	if r.kept != nil {
 		return r.kept.Owner
 	}
@@ -86,7 +86,7 @@ func (r Record) owner() apply.Owner {
 }
 
 // objects calls do for each object of a record that has valid names.
-func (r Record) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
+func (r WorkRecord) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
 	if r.kept != nil {
 		for _, known := range r.kept.Resources {
 			if isTarget(known.Target) && !do(known.Target, known.UID) {
@@ -102,8 +102,8 @@ func (r Record) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
 	}
 }
 
-// New returns a Cluster that has sent no requests yet.
-func New(config *rest.Config) (*Cluster, error) {
+// New returns a ClusterScoped that has sent no requests yet.
+func New(config *rest.Config) (*ClusterScoped, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{client: client, versions: versions{discoveryClient.RESTClient()},
+	return &ClusterScoped{client: client, versions: versions{discoveryClient.RESTClient()},
 		records: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"))}, nil
 }
 
@@ -121,8 +121,8 @@ func AgentID(hubURL string) string { return memory.HubHash(hubURL) }
 
 // Records returns the records of an agent, and the number of records of others. A cluster that does not serve the kind has none. As for the agent
 // itself, records whose name does not match their spec are not the agent's.
-func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
-	err = c.pages(ctx, agentID, func(page []Record, more int) (enough bool) {
+func (c *ClusterScoped) Records(ctx context.Context, agentID string) (own []WorkRecord, others int, err error) {
+	err = c.pages(ctx, agentID, func(page []WorkRecord, more int) (enough bool) {
 		own, others = append(own, page...), others+more
 		return false
 	})
@@ -134,8 +134,8 @@ func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, ot
 
 // Some returns some records of an agent, as many as fit in a page; none if the agent has none. It is for clusters that are not trusted: however many
 // records one has, or claims to have, no more than a page is in memory. The next call returns others, once these are deleted.
-func (c *Cluster) Some(ctx context.Context, agentID string) (own []Record, err error) {
-	err = c.pages(ctx, agentID, func(page []Record, _ int) (enough bool) {
+func (c *ClusterScoped) Some(ctx context.Context, agentID string) (own []WorkRecord, err error) {
+	err = c.pages(ctx, agentID, func(page []WorkRecord, _ int) (enough bool) {
 		own = page
 		return len(page) > 0
 	})
@@ -143,7 +143,7 @@ func (c *Cluster) Some(ctx context.Context, agentID string) (own []Record, err e
 }
 
 // pages calls do with the records of an agent, and the number of records of others, page by page, until do returns true.
-func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Record, others int) (enough bool)) error {
+func (c *ClusterScoped) pages(ctx context.Context, agentID string, do func(own []WorkRecord, others int) (enough bool)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := c.records.List(ctx, options)
@@ -153,7 +153,7 @@ func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Recor
 		if err != nil {
 			return fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
 		}
-		var own []Record
+		var own []WorkRecord
 		others := 0
 		for i := range page.Items {
 			record, err := parse(&page.Items[i])
@@ -163,7 +163,7 @@ func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Recor
 			case agentID == "" || record.Spec.AgentID != agentID || record.Name != record.Spec.HubHash+"-"+record.Spec.ManifestWorkName:
 				others++
 			default:
-				own = append(own, Record{Work: record.Spec.ManifestWorkName, Objects: len(record.Status.AppliedResources), object: record})
+				own = append(own, WorkRecord{Work: record.Spec.ManifestWorkName, Objects: len(record.Status.AppliedResources), object: record})
 			}
 		}
 		if do(own, others) {
@@ -185,7 +185,7 @@ func parse(object *unstructured.Unstructured) (*workv1.AppliedManifestWork, erro
 }
 
 // End deletes a record, as far as possible at present. It returns what it waits for; empty if the record is gone.
-func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
+func (c *ClusterScoped) End(ctx context.Context, r WorkRecord, fate Fate) (waitsFor string, err error) {
 	propagation := metav1.DeletePropagationBackground
 	switch fate {
 	case Delete:
@@ -215,7 +215,7 @@ func wasAsked(record *workv1.AppliedManifestWork) bool {
 // forget starts the deletion of a record, and returns the record afterwards, or nil if it is gone. The server uses the propagation policy of the last
 // request. Orphaning the dependents is requested once: to request it again each time it is done would never end. An annotation records the
 // request, since missing finalizers do not prove it: other clients may also delete the record and remove finalizers.
-func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
+func (c *ClusterScoped) forget(ctx context.Context, r WorkRecord, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
 	begun := r.object.DeletionTimestamp != nil
 	if orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents); propagation == metav1.DeletePropagationOrphan {
 		begun = begun && (orphaning || wasAsked(r.object))
@@ -233,7 +233,7 @@ func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.Delet
 }
 
 // read returns the current record, or nil if it is gone.
-func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1.AppliedManifestWork, error) {
+func (c *ClusterScoped) read(ctx context.Context, name string, uid types.UID) (*workv1.AppliedManifestWork, error) {
 	object, err := c.records.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -251,7 +251,7 @@ func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1
 // drop removes the agent's finalizer from a record that is being deleted, and returns what the record still waits for. It does so while the finalizer
 // of the garbage collector is present: the garbage collector removes that after it has orphaned the dependents, and then the record is gone. The same
 // write records whether orphaning was requested.
-func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
+func (c *ClusterScoped) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
 	left := now.Finalizers
 	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != wasAsked(now); try++ {
 		left = slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
@@ -294,12 +294,12 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, ask
 }
 
 // release returns a function that removes the owner reference from an object.
-func (c *Cluster) release(ctx context.Context) func(owner apply.Owner, t apply.Target, _ types.UID) error {
+func (c *ClusterScoped) release(ctx context.Context) func(owner apply.Owner, t apply.Target, _ types.UID) error {
 	return func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) }
 }
 
 // deleteObjects deletes the objects that have the owner reference of a record, and returns one that is left.
-func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string, err error) {
+func (c *ClusterScoped) deleteObjects(ctx context.Context, r WorkRecord) (waitsFor string, err error) {
 	err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
 		if t.Immortal() {
 			return owner.Release(ctx, c.client, t)
@@ -315,7 +315,7 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 
 // eachObject calls do for each object of a record whose kind the cluster serves. An object that fails does not block the others. An object whose kind
 // is not served does not exist. Only the first failed objects are named, since a record may have any number.
-func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) error {
+func (c *ClusterScoped) eachObject(ctx context.Context, r WorkRecord, do func(owner apply.Owner, t apply.Target, uid types.UID) error) error {
 	owner := r.owner()
 	var errs []error
 	more := 0

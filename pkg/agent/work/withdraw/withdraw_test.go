@@ -35,7 +35,7 @@ type world struct {
 	client    dynamic.Interface
 	memory    *memory.Applied
 	namespace string
-	cluster   *Cluster
+	cluster   *ClusterScoped
 }
 
 func newWorld(t *testing.T) *world {
@@ -75,9 +75,9 @@ func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	if err != nil {
 		w.Fatal(err)
 	}
-	var resources []memory.Resource
+	var resources []memory.AppliedResource
 	for _, t := range objects {
-		resources = append(resources, memory.Resource{Target: t})
+		resources = append(resources, memory.AppliedResource{Target: t})
 	}
 	if err := w.memory.Remember(w.Context(), r, resources); err != nil {
 		w.Fatal(err)
@@ -86,7 +86,7 @@ func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 }
 
 // own returns the agent's records.
-func (w *world) own() []Record {
+func (w *world) own() []WorkRecord {
 	w.Helper()
 	own, _, err := w.cluster.Records(w.Context(), w.Name())
 	if err != nil {
@@ -266,7 +266,7 @@ func TestEnd_WaitsForFinalizersOfOthers(t *testing.T) {
 	}
 	w.finalizers()
 	w.end(Delete)
-	if _, err := w.cluster.End(t.Context(), Record{}, "burn"); err == nil {
+	if _, err := w.cluster.End(t.Context(), WorkRecord{}, "burn"); err == nil {
 		t.Error("there is a third fate")
 	}
 }
@@ -343,7 +343,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("an agent without a name has %v: %v", own, err)
 	}
 	// A cluster that no agent of works has ever been on.
-	bare := &Cluster{client: w.client, records: w.client.Resource(schema.GroupVersionResource{Group: apply.WorkGroup, Version: "v1", Resource: "nothings"})}
+	bare := &ClusterScoped{client: w.client, records: w.client.Resource(schema.GroupVersionResource{Group: apply.WorkGroup, Version: "v1", Resource: "nothings"})}
 	if own, others, err := bare.Records(t.Context(), "a"); err != nil || len(own)+others > 0 {
 		t.Errorf("there are %v, and %d others: %v", own, others, err)
 	}

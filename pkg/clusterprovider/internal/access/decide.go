@@ -24,8 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
-// seen has everything on which the decision about an AccessRequest is based.
-type seen struct {
+// observation has everything on which the decision about an AccessRequest is based.
+type observation struct {
 	own hub.Identity
 	// trustsOIDC reports whether the provider's clusters can trust OIDC issuers.
 	trustsOIDC bool
@@ -105,7 +105,7 @@ type decision struct {
 }
 
 // decide returns the decision about a request. It sends no requests.
-func decide(s *seen) (d decision) {
+func decide(s *observation) (d decision) {
 	ar := s.ar
 	if hub.Operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return decision{do: leave}
@@ -128,7 +128,7 @@ func decide(s *seen) (d decision) {
 }
 
 // ending decides about a request whose access ends for good.
-func (s *seen) ending(d decision) decision {
+func (s *observation) ending(d decision) decision {
 	d.do = end
 	said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 	switch {
@@ -152,7 +152,7 @@ func (s *seen) ending(d decision) decision {
 }
 
 // giving decides about a request for access.
-func (s *seen) giving(d decision) decision {
+func (s *observation) giving(d decision) decision {
 	c := s.closer
 	switch {
 	case errors.Is(s.noCluster, errNotOurs):
@@ -207,7 +207,7 @@ func (s *seen) giving(d decision) decision {
 }
 
 // inPlace reports whether the access of a request is as desired, and when it must be renewed; zero if never.
-func (s *seen) inPlace() (do action, because string, renewal time.Time) {
+func (s *observation) inPlace() (do action, because string, renewal time.Time) {
 	ar, its := s.ar, s.closer.answer
 	switch {
 	// The status has what the access was granted for. The Secret does not count: its writers could write anything there.
@@ -238,7 +238,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 }
 
 // refused returns why a request cannot be granted, as far as that is known without its cluster.
-func (s *seen) refused() error {
+func (s *observation) refused() error {
 	if end, ends := answer.EndOf(s.ar); ends && !s.now.Before(end) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the request expired at %s",
 			end.UTC().Format(time.RFC3339)))
@@ -264,7 +264,7 @@ func (s *seen) refused() error {
 }
 
 // stillValid reports whether access that could not be renewed can be used.
-func (s *seen) stillValid() bool {
+func (s *observation) stillValid() bool {
 	given := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 	if !s.ar.Status.IsGranted() || given == nil || given.ObservedGeneration != s.ar.Generation || s.closer == nil {
 		return false
@@ -277,7 +277,7 @@ func (s *seen) stillValid() bool {
 	return s.own.MadeFor(s.ar, its.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
 }
 
-func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
+func (s *observation) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
 
 // explain sets the reason why no access is granted. What it waits for is watched; everything else is retried.
 func (d decision) explain(why error) decision {

@@ -41,7 +41,7 @@ func (r *Reconciler) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessReques
 
 // end revokes access, and removes the finalizer of the request. If the cluster is gone, or belongs to another Cluster, nothing of the request is
 // in it.
-func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) end(ctx context.Context, s *observation, d decision) (reconcile.Result, error) {
 	ar, before, err := s.ar, s.ar.DeepCopy(), error(nil)
 	if d.takeBack {
 		err = r.takeBackFrom(ctx, ar, s.cluster)
@@ -67,7 +67,7 @@ func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Re
 
 // withdraw revokes the access of a request whose Cluster no longer has its cluster. The request waits, and is granted again if the
 // Cluster gets the cluster back.
-func (r *Reconciler) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) withdraw(ctx context.Context, s *observation, d decision) (reconcile.Result, error) {
 	ar := s.ar
 	if d.forced {
 		if err := hub.EndOperation(ctx, r.client, ar); err != nil {

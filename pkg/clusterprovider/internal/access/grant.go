@@ -30,7 +30,7 @@ type given struct {
 
 // grant grants the requested access. Each step can be repeated after a crash: what must be revoked later is recorded first, and what is no longer
 // requested is deleted before new objects are created.
-func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
+func (r *Reconciler) grant(ctx context.Context, s *observation) (*given, error) {
 	ar, name := s.ar, r.Hash(s.ar)
 	t, err := r.reach(s.closer.config, ar, s.cluster)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 }
 
 // giveToken issues a token of a ServiceAccount that has the rights.
-func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, name string) (*given, error) {
+func (r *Reconciler) giveToken(ctx context.Context, s *observation, t *target.Target, name string) (*given, error) {
 	ar, config, created := s.ar, s.closer.config, time.Now()
 	lifetime := answer.LifetimeFor(ar, created)
 	until, err := t.RecordTokens(ctx, r.Identity, name, created.Add(lifetime))
@@ -111,7 +111,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 }
 
 // syncSource reconciles the source of short-lived tokens, if the hub has a namespace for it.
-func (r *Reconciler) syncSource(ctx context.Context, s *seen, t *target.Target, name string) error {
+func (r *Reconciler) syncSource(ctx context.Context, s *observation, t *target.Target, name string) error {
 	if !r.answers.Sources(ctx) {
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
@@ -126,7 +126,7 @@ func (r *Reconciler) syncSource(ctx context.Context, s *seen, t *target.Target, 
 // endOldTokens invalidates tokens of a request that outlive it, with all others of the same ServiceAccount: a token cannot be revoked, but it becomes
 // invalid with its ServiceAccount, which is recreated. The ServiceAccount records until when they are valid, because requesters can write the Secret,
 // and delete it.
-func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target, name string) error {
+func (r *Reconciler) endOldTokens(ctx context.Context, s *observation, t *target.Target, name string) error {
 	if _, ends := answer.EndOf(s.ar); !ends || s.ar.Spec.OIDC != nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target
 
 // followRoles checks whether the roles of a request whose access is in place still exist, or exist now. A cluster that does not respond must not
 // delay the requests of others.
-func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
+func (r *Reconciler) followRoles(ctx context.Context, s *observation) error {
 	wanted, err := rights.Of(s.ar, r.Hash(s.ar))
 	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
 		return nil //nolint:nilerr // what was granted is not wrong; the Cluster reports other problems

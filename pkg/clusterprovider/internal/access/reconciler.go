@@ -100,15 +100,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // see reads a request from the caches, and the provider's own record.
-func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
+func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *observation {
 	_, trusts := r.provider.(clusterprovider.OIDCTruster)
-	s := &seen{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
+	s := &observation{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
 	s.cluster, s.noCluster = r.clusterOf(ctx, ar)
 	return s
 }
 
 // readMore reads from the hub and the provider. Until the returned function is called, the cluster is not withdrawn from its Cluster.
-func (r *Reconciler) readMore(ctx context.Context, s *seen) (done func()) {
+func (r *Reconciler) readMore(ctx context.Context, s *observation) (done func()) {
 	c := &closer{}
 	s.closer, done = c, func() {}
 	ends := s.deleted() || s.ar.Status.IsDenied()
@@ -155,7 +155,7 @@ func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d d
 }
 
 // reply grants access, or does not, and reports it.
-func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) reply(ctx context.Context, s *observation, d decision) (reconcile.Result, error) {
 	granted, d, err := r.give(ctx, s, d)
 	if err != nil {
 		return hub.Settle(err)
@@ -179,7 +179,7 @@ func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.
 }
 
 // give does in the cluster what is decided. If that fails, it returns the decision after the failure; the error is a conflict.
-func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
+func (r *Reconciler) give(ctx context.Context, s *observation, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
 		ctrl.LoggerFrom(ctx).V(4).Info("Granting access", "reason", d.because)
 		granted, err := r.grant(ctx, s)
@@ -207,7 +207,7 @@ func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *gi
 }
 
 // failed reports on the request why no access is granted.
-func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *observation, d decision) (reconcile.Result, error) {
 	answer.Failed(s.ar, d.why, !s.deleted() && s.stillValid())
 	if err := r.answers.Report(ctx, before, s.ar); err != nil {
 		return hub.Settle(err)

@@ -67,7 +67,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 		if err := server.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
 			t.Fatal(err)
 		}
-		result, err := r.failed(t.Context(), ar.DeepCopy(), &seen{own: r.Identity, ar: ar}, decision{}.explain(failure))
+		result, err := r.failed(t.Context(), ar.DeepCopy(), &observation{own: r.Identity, ar: ar}, decision{}.explain(failure))
 		said := ar.Status.Conditions[0]
 		if err != nil || result.RequeueAfter != hub.RetryInterval || said.Reason != "ClusterNotReady" || said.Message != failure.Error() {
 			t.Errorf("%+v, %v: %+v", result, err, said)

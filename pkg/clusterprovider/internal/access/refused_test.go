@@ -70,7 +70,7 @@ func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 }
 
 // looksClosely returns what is observed of a request for a Cluster, independent of the caches.
-func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
+func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *observation {
 	s := r.see(ctx, ar)
 	s.cluster, s.noCluster = cluster, nil
 	r.readMore(ctx, s)()

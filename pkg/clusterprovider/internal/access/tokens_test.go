@@ -79,7 +79,7 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 			})
 		}
 		r := New(own, nil, nil, server.Build(), &events.FakeRecorder{})
-		s := &seen{own: own, now: now, ar: ar, closer: &closer{}}
+		s := &observation{own: own, now: now, ar: ar, closer: &closer{}}
 		s.closer.answer.Secret, s.closer.answer.err = r.answers.Secret(t.Context(), hub.AnswerName(ar))
 		if err := r.endOldTokens(t.Context(), s, to, own.Hash(ar)); err != nil {
 			t.Fatalf("%s: %v", name, err)

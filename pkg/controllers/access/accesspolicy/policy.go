@@ -24,8 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// Config has lists of rules. A list that is not set allows everything, an empty one nothing.
-type Config struct {
+// Spec has lists of rules. A list that is not set allows everything, an empty one nothing.
+type Spec struct {
 	// ClusterRequests are the rules for ClusterRequests. Their variables are request (the ClusterRequest), purpose and namespaceObject (the
 	// Namespace of the request). Of a request, rules see only name, namespace and spec. The requester chooses the rest of its metadata, and could
 	// pose as another user with it.
@@ -45,13 +45,13 @@ type Rule struct {
 	Expression string `json:"expression"`
 }
 
-// Policy is a compiled Config. It is safe for concurrent use. A nil Policy allows everything.
+// Policy is a compiled Spec. It is safe for concurrent use. A nil Policy allows everything.
 type Policy struct {
 	// A list that is not restricted is nil.
-	clusterRequests, accessRequests []rule
+	clusterRequests, accessRequests []compiledRule
 }
 
-type rule struct {
+type compiledRule struct {
 	name    string
 	program cel.Program
 	// aboutRoles reports whether the rule uses the requested roles.
@@ -70,7 +70,7 @@ const (
 )
 
 // Compile compiles a configuration, or returns its errors. Without a configuration it returns a nil Policy, which restricts nothing.
-func Compile(config *Config, path *field.Path) (*Policy, field.ErrorList) {
+func Compile(config *Spec, path *field.Path) (*Policy, field.ErrorList) {
 	if config == nil {
 		return nil, nil
 	}
@@ -82,11 +82,11 @@ func Compile(config *Config, path *field.Path) (*Policy, field.ErrorList) {
 	return &Policy{clusterRequests: clusterRequests, accessRequests: accessRequests}, append(errs, more...)
 }
 
-func compileRules(configs []Rule, path *field.Path, variables ...cel.EnvOption) (rules []rule, errs field.ErrorList) {
+func compileRules(configs []Rule, path *field.Path, variables ...cel.EnvOption) (rules []compiledRule, errs field.ErrorList) {
 	if configs == nil {
 		return nil, nil
 	}
-	rules = make([]rule, 0, len(configs))
+	rules = make([]compiledRule, 0, len(configs))
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: variables})
 	if err != nil {
@@ -115,7 +115,7 @@ func compileRules(configs []Rule, path *field.Path, variables ...cel.EnvOption) 
 		if config.Name == "" {
 			config.Name = path.Index(i).String()
 		}
-		rules = append(rules, rule{name: config.Name, program: program, aboutRoles: mentions(ast, variableRoleRefs, variablePermissions)})
+		rules = append(rules, compiledRule{name: config.Name, program: program, aboutRoles: mentions(ast, variableRoleRefs, variablePermissions)})
 	}
 	return rules, errs
 }
@@ -182,7 +182,7 @@ func (p *Policy) AccessRequestAllowed(
 	rules := p.accessRequests
 	if len(roleRefs) == 0 && len(permissions) == 0 {
 		// Without roles, any condition on all roles is true.
-		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.aboutRoles })
+		rules = slices.DeleteFunc(slices.Clone(rules), func(r compiledRule) bool { return r.aboutRoles })
 	}
 	visible := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
 	visible.Spec.RequestRef = nil
@@ -202,7 +202,7 @@ func identity(request metav1.Object) metav1.ObjectMeta {
 }
 
 // anyAllows reports whether one of the rules is true. If none is, and some cannot be evaluated, it returns their errors.
-func anyAllows(ctx context.Context, rules []rule, variables map[string]any) (bool, error) {
+func anyAllows(ctx context.Context, rules []compiledRule, variables map[string]any) (bool, error) {
 	for name, value := range variables {
 		plain, err := asMaps(value)
 		if err != nil {

@@ -63,7 +63,7 @@ func TestReconcile_KeepsToThePolicy(t *testing.T) {
 		"such a rule, and labels one's own": {rule: "request.spec.nothing == 1", change: []change{labelled("asdf", "default")}, reason: "ConfigurationProblem", again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			policy, errs := accesspolicy.Compile(&accesspolicy.Config{AccessRequests: []accesspolicy.Rule{{Expression: test.rule}}}, nil)
+			policy, errs := accesspolicy.Compile(&accesspolicy.Spec{AccessRequests: []accesspolicy.Rule{{Expression: test.rule}}}, nil)
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}

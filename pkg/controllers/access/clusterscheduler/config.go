@@ -56,7 +56,7 @@ type Config struct {
 	// policy on AccessRequests is used.
 	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings,omitempty"`
 	// Policy restricts requests. Without it, every user may request everything.
-	Policy *accesspolicy.Config `json:"policy,omitempty"`
+	Policy *accesspolicy.Spec `json:"policy,omitempty"`
 
 	requests labels.Selector
 	policy   *accesspolicy.Policy

@@ -26,15 +26,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
-// watched is a kind, and the handler of its events.
-type watched struct {
+// watchedKind is a kind, and the handler of its events.
+type watchedKind struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
 // watches returns all kinds that decisions depend on.
-func (r *Reconciler) watches() []watched {
-	return []watched{
+func (r *Reconciler) watches() []watchedKind {
+	return []watchedKind{
 		feed(r, r.setCluster, r.deleteCluster),
 		feed(r, r.setSet, func(_ context.Context, s *clusterv1beta2.ManagedClusterSet, _ queue) {
 			r.members(r.index.DeleteSet(s.Name))
@@ -55,7 +55,7 @@ func (r *Reconciler) watches() []watched {
 func feed[O any, T interface {
 	*O
 	client.Object
-}](r *Reconciler, set, gone func(context.Context, T, queue)) watched {
+}](r *Reconciler, set, gone func(context.Context, T, queue)) watchedKind {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T, queue)) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func feed[O any, T interface {
 			q.AddAfter(statusRequest(key), gather)
 		}
 	}
-	return watched{kind: T(new(O)), handler: handler.Funcs{
+	return watchedKind{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { do(ctx, e.ObjectNew, q, set) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { do(ctx, e.Object, q, gone) },

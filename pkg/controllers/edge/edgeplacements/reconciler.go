@@ -105,7 +105,7 @@ func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.P
 	return &Reconciler{
 		client: c, clock: clock, recorder: recorder, engine: engine.New(), index: membership.New(), nodes: map[string]*edgev1alpha1.EdgeNode{}, accepted: map[string]types.UID{},
 		generations: map[engine.Key]generation{}, states: map[engine.Key]map[string]edgev1alpha1.PlacementState{}, refusals: map[engine.Key]string{},
-		reviews: reviews{answers: map[review]answer{}},
+		reviews: reviews{answers: map[review]cachedDecision{}},
 	}
 }
 

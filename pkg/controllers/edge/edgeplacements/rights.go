@@ -33,7 +33,7 @@ const (
 // review is the question whether an author may get an EdgeService.
 type review struct{ author, namespace, name string }
 
-type answer struct {
+type cachedDecision struct {
 	allowed bool
 	at      time.Time
 }
@@ -41,7 +41,7 @@ type answer struct {
 // reviews are the cached answers of the front.
 type reviews struct {
 	mu      sync.Mutex
-	answers map[review]answer
+	answers map[review]cachedDecision
 }
 
 // mayUse returns why the author of a policy or pattern may not use one of these services, and reports that in the status.
@@ -124,11 +124,11 @@ func (r *Reconciler) review(ctx context.Context, q review, who *author.Author) (
 	r.reviews.mu.Lock()
 	defer r.reviews.mu.Unlock()
 	if len(r.reviews.answers) >= maxAnswers {
-		maps.DeleteFunc(r.reviews.answers, func(_ review, a answer) bool { return now.Sub(a.at) >= allowedFor })
+		maps.DeleteFunc(r.reviews.answers, func(_ review, a cachedDecision) bool { return now.Sub(a.at) >= allowedFor })
 		if len(r.reviews.answers) >= maxAnswers {
 			clear(r.reviews.answers)
 		}
 	}
-	r.reviews.answers[q] = answer{allowed, now}
+	r.reviews.answers[q] = cachedDecision{allowed, now}
 	return allowed, nil
 }

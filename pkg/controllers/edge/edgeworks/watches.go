@@ -19,14 +19,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// watched is a kind, and the function that maps its events to placements.
-type watched struct {
+// mappedKind is a kind, and the function that maps its events to placements.
+type mappedKind struct {
 	kind     client.Object
 	concerns handler.MapFunc
 }
 
 // watches returns all kinds that a work depends on. Changes of the members of sets change placements, which are watched.
-func (r *Reconciler) watches() []watched {
+func (r *Reconciler) watches() []mappedKind {
 	of := func(field string, value func(client.Object) string) handler.MapFunc {
 		return func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return kit.Requests(ctx, r.client, &edgev1alpha1.EdgePlacementList{}, client.MatchingFields{field: value(obj)})
@@ -38,7 +38,7 @@ func (r *Reconciler) watches() []watched {
 	})
 	ofService := of(byService, serviceOf)
 	nothing := func(context.Context, client.Object) []reconcile.Request { return nil }
-	return []watched{
+	return []mappedKind{
 		{&edgev1alpha1.EdgePlacement{}, func(_ context.Context, obj client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
 		}},
@@ -70,14 +70,14 @@ func ofWork(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// Index is a field by which objects of a kind are looked up in the cache.
-type Index struct {
+// FieldIndex is a field by which objects of a kind are looked up in the cache.
+type FieldIndex struct {
 	Kind  client.Object
 	Field string
 	Of    client.IndexerFunc
 }
 
-var indexes = []Index{
+var indexes = []FieldIndex{
 	{&edgev1alpha1.EdgeService{}, byURL, func(obj client.Object) []string { return []string{obj.(*edgev1alpha1.EdgeService).Spec.URL} }},
 	{&edgev1alpha1.EdgePlacement{}, byNode, func(obj client.Object) []string { return []string{obj.(*edgev1alpha1.EdgePlacement).Spec.Node} }},
 	{&edgev1alpha1.EdgePlacement{}, byOrigin, func(obj client.Object) []string {

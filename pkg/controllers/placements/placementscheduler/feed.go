@@ -20,15 +20,15 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// watched is a kind, and the handler of its events.
-type watched struct {
+// watchedKind is a kind, and the handler of its events.
+type watchedKind struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
 // watches returns all kinds that decisions depend on. Workers start when each handler has received all existing objects.
-func (r *Reconciler) watches() []watched {
-	return []watched{
+func (r *Reconciler) watches() []watchedKind {
+	return []watchedKind{
 		feed(r, r.setPlacement, r.deletePlacement),
 		feed(r, r.setDecision, r.deleteDecision),
 		feed(r, func(_ context.Context, s *clusterv1beta2.ManagedClusterSet) { r.hub.SetSet(s) },
@@ -50,7 +50,7 @@ func (r *Reconciler) watches() []watched {
 func feed[O any, T interface {
 	*O
 	client.Object
-}](r *Reconciler, set, gone func(context.Context, T)) watched {
+}](r *Reconciler, set, gone func(context.Context, T)) watchedKind {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
 		r.enqueue(func() {
 			defer func() {
@@ -63,7 +63,7 @@ func feed[O any, T interface {
 		})
 		q.AddAfter(everything, gather)
 	}
-	return watched{kind: T(new(O)), handler: handler.Funcs{
+	return watchedKind{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { do(ctx, e.ObjectNew, q, set) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { do(ctx, e.Object, q, gone) },

@@ -36,7 +36,7 @@ func (m *metrics) all() []prometheus.Collector {
 }
 
 // took implements placement.Timing.
-func (m *metrics) took(part placement.Part, plugin string, took time.Duration) {
+func (m *metrics) took(part placement.Phase, plugin string, took time.Duration) {
 	switch part {
 	case placement.TimeRun:
 		m.run.Observe(took.Seconds())

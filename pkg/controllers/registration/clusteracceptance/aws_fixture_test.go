@@ -32,7 +32,7 @@ type awsFixture struct {
 	*fixture
 	aws          *fakeaws.Server
 	hub, managed *fakeaws.Account
-	hubCluster   irsa.Cluster
+	hubCluster   irsa.ClusterARN
 	access       awsirsa.Access
 	sdk          aws.Config
 	kube         *kubefake.Clientset
@@ -94,7 +94,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 // driver returns the driver of a new process.
 func (f *awsFixture) driver() driver.Driver {
 	f.Helper()
-	return must(awsirsa.New(awsirsa.Config{
+	return must(awsirsa.New(awsirsa.Options{
 		HubClusterARN: f.hubCluster.String(), AWS: f.sdk, Access: f.access,
 		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns, RolePath: f.path,
 	}))(f.T)

@@ -26,11 +26,11 @@ type paces struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	of map[string]pace
+	of map[string]retryState
 }
 
-// pace is the pace of one cluster.
-type pace struct {
+// retryState is the pace of one cluster.
+type retryState struct {
 	// what is the operation. A different operation may be tried at once.
 	what     string
 	failures int
@@ -43,7 +43,9 @@ type pace struct {
 	nextCheck time.Time
 }
 
-func newPaces(clock clock.PassiveClock) *paces { return &paces{clock: clock, of: map[string]pace{}} }
+func newPaces(clock clock.PassiveClock) *paces {
+	return &paces{clock: clock, of: map[string]retryState{}}
+}
 
 // wait returns the delay of the next try, and the result of the last.
 func (p *paces) wait(cluster, what string) (time.Duration, error) {
@@ -80,7 +82,7 @@ func (p *paces) succeeded(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.of[cluster]; s.what != "" {
-		p.of[cluster] = pace{check: s.check}
+		p.of[cluster] = retryState{check: s.check}
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // AutoApprovalGate is the feature gate for accepting clusters without an admin.
 const AutoApprovalGate = "ManagedClusterAutoApproval"
 
-// Kind is a way of registering clusters that can be enabled. It has all that hub-controller-manager needs for it.
-type Kind interface {
+// Factory is a way of registering clusters that can be enabled. It has all that hub-controller-manager needs for it.
+type Factory interface {
 	// Name is its name in --registration-drivers, and that of its Driver.
 	Name() string
 	// AddFlags adds its own flags.

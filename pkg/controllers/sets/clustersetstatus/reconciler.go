@@ -53,11 +53,11 @@ type Reconciler struct {
 
 	mu sync.Mutex
 	// paces are the paces of sets that were stale at the last reconciliation, or written a short while ago.
-	paces map[string]pace
+	paces map[string]writeSchedule
 }
 
-// pace has the times at which the status of a set may be written.
-type pace struct {
+// writeSchedule has the times at which the status of a set may be written.
+type writeSchedule struct {
 	// due is the time of the pending write, or zero.
 	due time.Time
 	// next is the earliest time of the write after it.
@@ -87,7 +87,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 }
 
 func newReconciler(c client.Client, count func(string) int, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, count: count, clock: clock, paces: map[string]pace{}}
+	return &Reconciler{client: c, count: count, clock: clock, paces: map[string]writeSchedule{}}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -139,7 +139,7 @@ func (r *Reconciler) begin(set string) time.Time {
 	defer r.mu.Unlock()
 	p, ok := r.paces[set]
 	if ok {
-		r.paces[set] = pace{next: p.next}
+		r.paces[set] = writeSchedule{next: p.next}
 	}
 	return p.due
 }
@@ -160,7 +160,7 @@ func (r *Reconciler) claim(set string, due time.Time) time.Duration {
 	}
 	wait := p.due.Sub(now)
 	if wait <= 0 {
-		p = pace{next: now.Add(Spacing)}
+		p = writeSchedule{next: now.Add(Spacing)}
 	}
 	r.paces[set] = p
 	return max(wait, 0)
@@ -178,7 +178,7 @@ func (r *Reconciler) upToDate(set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p, ok := r.paces[set]; ok && r.clock.Now().Before(p.next) {
-		r.paces[set] = pace{next: p.next}
+		r.paces[set] = writeSchedule{next: p.next}
 		return
 	}
 	delete(r.paces, set)

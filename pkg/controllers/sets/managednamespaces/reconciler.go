@@ -32,7 +32,7 @@ const (
 	conflictPause = time.Second
 )
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Reconciler reconciles status.managedNamespaces of one cluster.
 type Reconciler struct {
@@ -58,11 +58,11 @@ func newReconciler(c client.Client) *Reconciler { return &Reconciler{client: c, 
 // clusters returns the handler of the events of clusters.
 func (r *Reconciler) clusters() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requestQueue) {
 			r.asked.setCluster(e.Object.(*clusterv1.ManagedCluster))
 			enqueue(q, e.Object.GetName())
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
 			before, after := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
 			moved := r.asked.setCluster(after)
 			// Agents write the status, too.
@@ -70,13 +70,15 @@ func (r *Reconciler) clusters() handler.EventHandler {
 				enqueue(q, after.Name)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.asked.deleteCluster(e.Object.GetName()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requestQueue) {
+			r.asked.deleteCluster(e.Object.GetName())
+		},
 	}
 }
 
 // sets returns the handler of the events of sets.
 func (r *Reconciler) sets() handler.EventHandler {
-	set := func(ctx context.Context, obj client.Object, q queue) {
+	set := func(ctx context.Context, obj client.Object, q requestQueue) {
 		touched, err := r.asked.setSet(obj.(*clusterv1beta2.ManagedClusterSet))
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to read the set: the namespaces that it requested before still apply", "clusterSet", obj.GetName())
@@ -84,15 +86,15 @@ func (r *Reconciler) sets() handler.EventHandler {
 		enqueue(q, touched.UnsortedList()...)
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { set(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { set(ctx, e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { set(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) { set(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requestQueue) {
 			enqueue(q, r.asked.deleteSet(e.Object.GetName()).UnsortedList()...)
 		},
 	}
 }
 
-func enqueue(q queue, names ...string) {
+func enqueue(q requestQueue, names ...string) {
 	for _, name := range names {
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 	}

@@ -28,16 +28,16 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watched is a kind, and the handler of its events.
-type watched struct {
+// watchedKind is a kind, and the handler of its events.
+type watchedKind struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
 // watches returns all kinds that are watched. Workers start when each handler has received all existing objects. Changes that come together cause
 // one round.
-func (r *Reconciler) watches() []watched {
-	return []watched{
+func (r *Reconciler) watches() []watchedKind {
+	return []watchedKind{
 		feed(r, func(set *workv1alpha1.ManifestWorkReplicaSet) []types.NamespacedName {
 			var placements []string
 			for _, ref := range set.Spec.PlacementRefs {
@@ -82,7 +82,7 @@ func (r *Reconciler) ofDecision(d *clusterv1beta1.PlacementDecision) []types.Nam
 func feed[O any, T interface {
 	*O
 	client.Object
-}](_ *Reconciler, set, gone func(T) []types.NamespacedName) watched {
+}](_ *Reconciler, set, gone func(T) []types.NamespacedName) watchedKind {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(T) []types.NamespacedName) {
 		defer func() {
 			if fault := recover(); fault != nil {
@@ -94,7 +94,7 @@ func feed[O any, T interface {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
 		}
 	}
-	return watched{kind: T(new(O)), handler: handler.Funcs{
+	return watchedKind{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			// The decision may have belonged to another placement before.

@@ -70,8 +70,8 @@ func newEntry(w *workv1.ManifestWork) *entry {
 	return e
 }
 
-// index has the works of all sets, by set, and the sets by placement. The cost of a change of a work does not depend on the size of the hub.
-type index struct {
+// workIndex has the works of all sets, by set, and the sets by placement. The cost of a change of a work does not depend on the size of the hub.
+type workIndex struct {
 	mu sync.Mutex
 	// works are by owner, and then by name.
 	works map[string]map[types.NamespacedName]*entry
@@ -85,8 +85,8 @@ type index struct {
 	byPlacement map[types.NamespacedName]map[types.NamespacedName]bool
 }
 
-func newIndex() *index {
-	return &index{
+func newIndex() *workIndex {
+	return &workIndex{
 		works: map[string]map[types.NamespacedName]*entry{}, counts: map[string]map[string]workv1alpha1.ManifestWorkReplicaSetSummary{},
 		owners: map[types.NamespacedName]string{}, sets: map[string]types.NamespacedName{}, placements: map[types.NamespacedName][]string{},
 		byPlacement: map[types.NamespacedName]map[types.NamespacedName]bool{},
@@ -94,14 +94,14 @@ func newIndex() *index {
 }
 
 // set stores a work, and returns the sets that it concerns. learned is the time of the write, if no watch has reported it yet.
-func (x *index) set(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
+func (x *workIndex) set(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.put(w, learned)
 }
 
 // setDeleted stores a work that is being deleted, unless a watch has reported already that it is gone.
-func (x *index) setDeleted(w *workv1.ManifestWork, learned time.Time) {
+func (x *workIndex) setDeleted(w *workv1.ManifestWork, learned time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.entry(client.ObjectKeyFromObject(w)); e != nil && e.work.UID == w.UID {
@@ -109,7 +109,7 @@ func (x *index) setDeleted(w *workv1.ManifestWork, learned time.Time) {
 	}
 }
 
-func (x *index) put(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
+func (x *workIndex) put(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	key := client.ObjectKeyFromObject(w)
 	if before := x.entry(key); before != nil && before.work.UID == w.UID && kit.CompareVersions(w.ResourceVersion, before.work.ResourceVersion) < 0 {
 		return nil
@@ -132,7 +132,7 @@ func (x *index) put(w *workv1.ManifestWork, learned time.Time) (concerns []types
 }
 
 // delete removes a work, unless a different one has the name.
-func (x *index) delete(key types.NamespacedName, uid types.UID) []types.NamespacedName {
+func (x *workIndex) delete(key types.NamespacedName, uid types.UID) []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.entry(key); e == nil || e.work.UID != uid {
@@ -141,9 +141,9 @@ func (x *index) delete(key types.NamespacedName, uid types.UID) []types.Namespac
 	return x.remove(key)
 }
 
-func (x *index) entry(key types.NamespacedName) *entry { return x.works[x.owners[key]][key] }
+func (x *workIndex) entry(key types.NamespacedName) *entry { return x.works[x.owners[key]][key] }
 
-func (x *index) remove(key types.NamespacedName) (concerns []types.NamespacedName) {
+func (x *workIndex) remove(key types.NamespacedName) (concerns []types.NamespacedName) {
 	e := x.entry(key)
 	if e == nil {
 		return nil
@@ -161,7 +161,7 @@ func (x *index) remove(key types.NamespacedName) (concerns []types.NamespacedNam
 	return concerns
 }
 
-func (x *index) count(e *entry, by int) {
+func (x *workIndex) count(e *entry, by int) {
 	all := x.counts[e.owner]
 	c := all[e.placement]
 	add(&c, e.summary, by)
@@ -179,21 +179,21 @@ func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, s workv1alpha1.Manifest
 }
 
 // of returns the works of a set.
-func (x *index) of(set types.NamespacedName) []*entry {
+func (x *workIndex) of(set types.NamespacedName) []*entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.works[owner(set)]))
 }
 
 // countsOf returns the counts of the works of a set, by placement.
-func (x *index) countsOf(set types.NamespacedName) map[string]workv1alpha1.ManifestWorkReplicaSetSummary {
+func (x *workIndex) countsOf(set types.NamespacedName) map[string]workv1alpha1.ManifestWorkReplicaSetSummary {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return maps.Clone(x.counts[owner(set)])
 }
 
 // unseenSince returns the works of a set that were written at the given time or before, and whose write no watch has reported.
-func (x *index) unseenSince(set types.NamespacedName, at time.Time) (works []*entry) {
+func (x *workIndex) unseenSince(set types.NamespacedName, at time.Time) (works []*entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, e := range x.works[owner(set)] {
@@ -205,7 +205,7 @@ func (x *index) unseenSince(set types.NamespacedName, at time.Time) (works []*en
 }
 
 // setReplicaSet stores a set with the placements that it names.
-func (x *index) setReplicaSet(key types.NamespacedName, placements []string) {
+func (x *workIndex) setReplicaSet(key types.NamespacedName, placements []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.forget(key)
@@ -219,13 +219,13 @@ func (x *index) setReplicaSet(key types.NamespacedName, placements []string) {
 	}
 }
 
-func (x *index) deleteReplicaSet(key types.NamespacedName) {
+func (x *workIndex) deleteReplicaSet(key types.NamespacedName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.forget(key)
 }
 
-func (x *index) forget(key types.NamespacedName) {
+func (x *workIndex) forget(key types.NamespacedName) {
 	for _, p := range x.placements[key] {
 		placement := types.NamespacedName{Namespace: key.Namespace, Name: p}
 		delete(x.byPlacement[placement], key)
@@ -238,7 +238,7 @@ func (x *index) forget(key types.NamespacedName) {
 }
 
 // setsOf returns the sets that name a placement.
-func (x *index) setsOf(placement types.NamespacedName) []types.NamespacedName {
+func (x *workIndex) setsOf(placement types.NamespacedName) []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(x.byPlacement[placement]), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })

@@ -97,7 +97,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 }
 
 // saw records the progress of a set.
-func (m *metrics) saw(set types.NamespacedName, rolledOut bool, targets []*target) {
+func (m *metrics) saw(set types.NamespacedName, rolledOut bool, targets []*placementTarget) {
 	p := progress{rolledOut: rolledOut, clusters: map[string]int{}}
 	for _, t := range targets {
 		if t.plan == nil {

@@ -52,7 +52,7 @@ type Reconciler struct {
 	Options
 	client client.Client
 	clock  clock.PassiveClock
-	works  *index
+	works  *workIndex
 	// recorder records events about sets.
 	recorder events.EventRecorder
 	// metrics are totals over all sets.
@@ -176,7 +176,7 @@ type round struct {
 	left    int
 	memory  *memory
 	rights  *rights
-	targets []*target
+	targets []*placementTarget
 	// surplus are the works to delete, and unapplied the clusters whose agents could not apply their works.
 	surplus   []*entry
 	unapplied []string

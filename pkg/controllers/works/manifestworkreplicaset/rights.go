@@ -46,7 +46,7 @@ type author struct {
 	apiauthor.Author
 	// unknown is the reason why nothing is allowed at all.
 	unknown string
-	answers map[question]answer
+	answers map[question]cachedDecision
 }
 
 // question is a question of a SubjectAccessReview.
@@ -66,12 +66,12 @@ func (q question) String() string {
 	return text
 }
 
-type answer struct {
+type cachedDecision struct {
 	allowed bool
 	at      time.Time
 }
 
-func (a answer) counts(q question, now time.Time) bool {
+func (a cachedDecision) counts(q question, now time.Time) bool {
 	switch since := now.Sub(a.at); {
 	case a.allowed:
 		return since < allowedFor
@@ -88,7 +88,7 @@ func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author 
 	if before != nil && before.uid == set.UID && before.generation == set.Generation && before.recorded == recorded {
 		return before
 	}
-	a := &author{uid: set.UID, generation: set.Generation, recorded: recorded, answers: map[question]answer{}}
+	a := &author{uid: set.UID, generation: set.Generation, recorded: recorded, answers: map[question]cachedDecision{}}
 	if json.Unmarshal([]byte(recorded), &a.Author) != nil || a.Username == "" {
 		a.Author = apiauthor.Author{}
 		a.unknown = "the author of the spec is not known, so nothing is written: write the spec again, such as with kubectl apply after a change"
@@ -194,7 +194,7 @@ func (a *rights) review(ctx context.Context, q question) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	a.answers[q] = answer{allowed: allowed, at: now}
+	a.answers[q] = cachedDecision{allowed: allowed, at: now}
 	return allowed, nil
 }
 

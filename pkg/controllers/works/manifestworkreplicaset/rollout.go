@@ -18,7 +18,7 @@ import (
 
 // rollOut writes to clusters as planned. A cluster that the author may not write to, or that refuses the work, gives its slot to others; if the
 // result of a write is unknown, nothing more is written until it is known.
-func (r *round) rollOut(ctx context.Context, t *target) {
+func (r *round) rollOut(ctx context.Context, t *placementTarget) {
 	r.recall(t)
 	for again := true; again; {
 		again = false
@@ -55,7 +55,7 @@ func (r *round) rollOut(ctx context.Context, t *target) {
 }
 
 // recall marks clusters as blocked that have refused the same spec a short while ago.
-func (r *round) recall(t *target) {
+func (r *round) recall(t *placementTarget) {
 	for name, c := range t.clusters {
 		key := types.NamespacedName{Namespace: name, Name: t.placement}
 		switch before, refused := r.memory.refusals[key]; {
@@ -71,7 +71,7 @@ func (r *round) recall(t *target) {
 
 // isAllowed reports whether the author may write to a cluster. If not, it checks all clusters that are not written yet, so that the plan is not
 // recomputed for each.
-func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.ClusterProgress) (bool, error) {
+func (r *round) isAllowed(ctx context.Context, t *placementTarget, c *rollout.ClusterProgress) (bool, error) {
 	refusal, err := r.rights.may(ctx, c.Name)
 	if err != nil || refusal == "" {
 		return refusal == "", err
@@ -93,7 +93,7 @@ func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.ClusterProg
 }
 
 // tend updates annotations on works, and their labels.
-func (r *round) tend(ctx context.Context, t *target) {
+func (r *round) tend(ctx context.Context, t *placementTarget) {
 	labels, notes := labelsOf(r.set, t.placement), map[string]bool{}
 	for _, name := range t.plan.Note {
 		notes[name] = true

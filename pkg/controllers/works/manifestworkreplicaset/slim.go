@@ -99,9 +99,9 @@ func digest(spec *workv1.ManifestWorkSpec) string {
 
 // observe returns the observation of a work of the cache.
 func observe(w *workv1.ManifestWork) rollout.Observation {
-	s := rollout.Status{Generation: w.Generation, Conditions: w.Status.Conditions}
+	s := rollout.WorkStatus{Generation: w.Generation, Conditions: w.Status.Conditions}
 	for _, m := range w.Status.ResourceStatus.Manifests {
-		known := rollout.Manifest{
+		known := rollout.ManifestStatus{
 			Group: m.ResourceMeta.Group, Kind: m.ResourceMeta.Kind, Namespace: m.ResourceMeta.Namespace, Name: m.ResourceMeta.Name,
 			Numbers: map[string]int64{}, Texts: map[string]string{},
 		}

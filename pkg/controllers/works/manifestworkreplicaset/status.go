@@ -57,7 +57,7 @@ func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
 }
 
 // reached returns the number of groups in which each cluster has a work.
-func (t *target) reached() (n int) {
+func (t *placementTarget) reached() (n int) {
 	for _, g := range t.groups {
 		if !slices.ContainsFunc(g.Clusters, func(c *rollout.ClusterProgress) bool { return !c.Current && t.works[c.Name] == nil }) {
 			n++
@@ -99,7 +99,7 @@ func (r *round) verified() metav1.Condition {
 
 // isRolledOut reports whether all clusters have succeeded, and no other cluster has a work.
 func (r *round) isRolledOut() bool {
-	return len(r.surplus) == 0 && !slices.ContainsFunc(r.targets, func(t *target) bool { return t.problem != nil || !t.plan.Done() })
+	return len(r.surplus) == 0 && !slices.ContainsFunc(r.targets, func(t *placementTarget) bool { return t.problem != nil || !t.plan.Done() })
 }
 
 // rolledOut returns a condition that says what the rollout waits for, by cluster.

@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// target is a placement of a set, with the desired state of its clusters.
-type target struct {
+// placementTarget is a placement of a set, with the desired state of its clusters.
+type placementTarget struct {
 	placement string
 	// problem is the reason why the placement has no decisions, or why its strategy cannot be followed. Its works stay as they are then.
 	problem  *kit.Outcome
@@ -36,7 +36,7 @@ type target struct {
 }
 
 // targets returns the placements of a set. A placement that does not exist does not affect the others.
-func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (targets []*target, err error) {
+func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (targets []*placementTarget, err error) {
 	seen := map[string]bool{}
 	for _, ref := range set.Spec.PlacementRefs {
 		if seen[ref.Name] {
@@ -52,8 +52,8 @@ func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWork
 	return targets, nil
 }
 
-func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (*target, error) {
-	t := &target{placement: ref.Name, clusters: map[string]*rollout.ClusterProgress{}, works: map[string]*entry{}}
+func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (*placementTarget, error) {
+	t := &placementTarget{placement: ref.Name, clusters: map[string]*rollout.ClusterProgress{}, works: map[string]*entry{}}
 	problem := func(reason, format string, args ...any) {
 		t.problem = &kit.Outcome{Reason: reason, Message: fmt.Sprintf("placement %s: ", ref.Name) + fmt.Sprintf(format, args...)}
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alp
 }
 
 // fill adds the clusters of decisions. It skips those that are not valid names of clusters: a name becomes a namespace.
-func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
+func (t *placementTarget) fill(decisions []clusterv1beta1.PlacementDecision) {
 	at := map[int]int{}
 	for i := range decisions {
 		d := &decisions[i]
@@ -111,7 +111,7 @@ func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
 }
 
 // take finds the work to keep for each cluster, and returns surplus works and those whose cluster was not chosen.
-func (t *target) take(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
+func (t *placementTarget) take(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
 	fixed := workName(key, t.placement)
 	slices.SortFunc(works, func(a, b *entry) int {
 		return cmp.Or(compareBool(a.leaving(), b.leaving()), compareBool(a.work.Name != fixed, b.work.Name != fixed),
@@ -149,7 +149,7 @@ func compareBool(a, b bool) int {
 }
 
 // decide computes the plan again.
-func (t *target) decide(now time.Time) *rollout.Plan {
+func (t *placementTarget) decide(now time.Time) *rollout.Plan {
 	t.plan = rollout.Decide(t.strategy, t.groups, now)
 	return t.plan
 }

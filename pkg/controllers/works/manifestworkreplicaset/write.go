@@ -32,7 +32,7 @@ func isRefusal(err error) bool {
 }
 
 // write applies the template to a cluster: it creates a work or updates the existing one.
-func (r *round) write(ctx context.Context, t *target, cluster string) error {
+func (r *round) write(ctx context.Context, t *placementTarget, cluster string) error {
 	defer r.wrote(r.clock.Now())
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster}}
 	operation := "create"

@@ -246,9 +246,9 @@ func (w *world) addNodes(q *check.Question) error {
 		case err != nil:
 			return err
 		case n == nil || !shown:
-			q.Nodes = append(q.Nodes, check.Node{Name: name, Reason: check.NodeNotFound})
+			q.Nodes = append(q.Nodes, check.Candidate{Name: name, Reason: check.NodeNotFound})
 		case !w.reached(n):
-			q.Nodes = append(q.Nodes, check.Node{Name: name, Reason: check.NotReached})
+			q.Nodes = append(q.Nodes, check.Candidate{Name: name, Reason: check.NotReached})
 		default:
 			q.Nodes = append(q.Nodes, w.read(n))
 		}
@@ -282,18 +282,18 @@ func (w *world) shows(name string) (bool, error) {
 type readNode struct {
 	uid             types.UID
 	resourceVersion string
-	node            check.Node
+	node            check.Candidate
 }
 
 // read decodes a node, or returns it from the cache.
-func (w *world) read(n *edge.EdgeNode) check.Node {
+func (w *world) read(n *edge.EdgeNode) check.Candidate {
 	if kept, ok := w.REST.nodes.Get(n.Name); ok {
 		if r := kept.(readNode); r.uid == n.UID && r.resourceVersion == n.ResourceVersion {
 			return r.node
 		}
 	}
 	versioned := &v1alpha1.EdgeNode{}
-	node := check.Node{Name: n.Name, Reason: check.NodeUnreadable}
+	node := check.Candidate{Name: n.Name, Reason: check.NodeUnreadable}
 	if err := v1alpha1.Convert_edge_EdgeNode_To_v1alpha1_EdgeNode(n, versioned, nil); err == nil {
 		node = check.Read(model.Node(n.Name, &versioned.Spec, &versioned.Status))
 	}

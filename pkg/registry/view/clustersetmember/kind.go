@@ -32,8 +32,8 @@ var Resource = position.Resource{
 }
 
 // kind describes how members are computed.
-func kind(codec runtime.Codec) derived.Kind {
-	return derived.Kind{
+func kind(codec runtime.Codec) derived.Definition {
+	return derived.Definition{
 		Resource:   Resource,
 		Codec:      codec,
 		FleetCodec: derived.ShownByMembers,

@@ -30,12 +30,12 @@ var errNoProgress = errors.New("etcd has not reported yet that it supports progr
 // what the cache does not have, and compares the two from time to time. Derived objects are stored nowhere else.
 type Cache struct {
 	*cacher.Cacher
-	kind    Kind
+	kind    Definition
 	destroy func()
 }
 
 // New computes the objects of a kind from a fleet, and follows its changes. Connect creates the client of etcd for that; the default is to dial.
-func New(kind Kind, fleet *storagebackend.ConfigForResource, connect backend.Connect, revisions Observer) (*Cache, error) {
+func New(kind Definition, fleet *storagebackend.ConfigForResource, connect backend.Connect, revisions Observer) (*Cache, error) {
 	config := *fleet
 	config.Codec = kind.FleetCodec(fleet.Codec)
 	source, destroySource, err := backend.Options{Connect: connect}.NewRaw(&config, position.FleetPrefix,

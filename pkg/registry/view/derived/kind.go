@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// Kind describes one derived resource.
-type Kind struct {
+// Definition describes one derived resource.
+type Definition struct {
 	position.Resource
 	// Codec encodes objects for the cacher's checks; nothing is stored with it.
 	Codec runtime.Codec

@@ -29,7 +29,7 @@ import (
 // derivation is the storage of the objects of one kind. They are computed from the clusters and sets in etcd. Its only reader is the cacher, which
 // serves all others. It follows one etcd watch over the directory that holds both, so that it observes their changes in the order of their revisions.
 type derivation struct {
-	kind Kind
+	kind Definition
 	// source is a storage whose watch returns clusters, sets and visibility revisions alike.
 	source    storage.Interface
 	revisions Observer

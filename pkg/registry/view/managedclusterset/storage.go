@@ -31,7 +31,7 @@ var resource = position.Resource{
 
 // New returns the registry. The codec is for the cacher's checks.
 func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
-	kind := derived.Kind{
+	kind := derived.Definition{
 		Resource:   resource,
 		Codec:      codec,
 		FleetCodec: derived.WithoutClusters,

@@ -125,12 +125,12 @@ func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
 // fleet has the clusters of the sets of a placement.
 type fleet struct {
 	exist    map[string]error
-	members  map[string][]*placement.Cluster
-	clusters map[string]*placement.Cluster
+	members  map[string][]*placement.ClusterInfo
+	clusters map[string]*placement.ClusterInfo
 }
 
 func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*fleet, error) {
-	f := &fleet{exist: exist, members: map[string][]*placement.Cluster{}, clusters: map[string]*placement.Cluster{}}
+	f := &fleet{exist: exist, members: map[string][]*placement.ClusterInfo{}, clusters: map[string]*placement.ClusterInfo{}}
 	for _, set := range sets {
 		for object := range seen.Each(set) {
 			stored, ok := object.(*cluster.ManagedCluster)
@@ -153,10 +153,10 @@ func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*
 }
 
 // Cluster implements placement.Clusters.
-func (f *fleet) Cluster(name string) *placement.Cluster { return f.clusters[name] }
+func (f *fleet) Cluster(name string) *placement.ClusterInfo { return f.clusters[name] }
 
 // Members implements placement.Clusters.
-func (f *fleet) Members(set string) (members []*placement.Cluster, exists bool, err error) {
+func (f *fleet) Members(set string) (members []*placement.ClusterInfo, exists bool, err error) {
 	err, exists = f.exist[set]
 	return f.members[set], exists, err
 }

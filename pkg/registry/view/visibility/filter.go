@@ -31,7 +31,7 @@ type filter struct {
 	source    watch.Interface
 	predicate storage.SelectionPredicate
 	// visible has what the user may see, at the current point of the stream.
-	visible seen
+	visible visibleObjects
 	// moving is the object whose rows are being received, of a resource that has rows.
 	moving rows
 	// state, if not nil, is sent first, followed by a bookmark if marksState.
@@ -157,12 +157,12 @@ func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 
 // difference returns the objects that the watch selects, at a version, that could be seen before and cannot after, or the reverse. It reads the sets
 // that differ or, where an object may be in several, what the user could see and can see.
-func (f *filter) difference(ctx context.Context, version uint64, before, after seen) (lost, gained []generic.Object, err error) {
+func (f *filter) difference(ctx context.Context, version uint64, before, after visibleObjects) (lost, gained []generic.Object, err error) {
 	if f.reader.seesAll(before) && f.reader.seesAll(after) {
 		return nil, nil, nil
 	}
 	if gainedSets, lostSets, listed := after.Diff(before.Names); listed && !f.reader.Resource.ByName {
-		before, after = seen{Names: rbac.NamesOf(lostSets...)}, seen{Names: rbac.NamesOf(gainedSets...)}
+		before, after = visibleObjects{Names: rbac.NamesOf(lostSets...)}, visibleObjects{Names: rbac.NamesOf(gainedSets...)}
 	}
 	could, err := f.selected(ctx, version, before)
 	if err != nil {
@@ -188,7 +188,7 @@ func without(objects, others []generic.Object) []generic.Object {
 }
 
 // selected lists what the watch selects of the visible objects, at a version.
-func (f *filter) selected(ctx context.Context, version uint64, what seen) ([]generic.Object, error) {
+func (f *filter) selected(ctx context.Context, version uint64, what visibleObjects) ([]generic.Object, error) {
 	list := f.reader.Resource.NewList()
 	err := f.reader.listSeen(ctx, storage.ListOptions{
 		Recursive:            true,

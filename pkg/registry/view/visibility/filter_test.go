@@ -24,7 +24,7 @@ import (
 func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake()
-		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: seen{Names: rbac.Names{All: true}}, result: make(chan watch.Event), stop: make(chan struct{})}
+		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: visibleObjects{Names: rbac.Names{All: true}}, result: make(chan watch.Event), stop: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go f.run(ctx)
 		source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has received it
@@ -54,7 +54,7 @@ func TestFilter_ABookmarkInsideAChangeIsHeldBack(t *testing.T) {
 	bookmark := func(version string) watch.Event {
 		return watch.Event{Type: watch.Bookmark, Object: row("", "", version)}
 	}
-	f := &filter{reader: &Reader{Resource: resource}, visible: seen{Names: rbac.NamesOf("a")}, source: watch.NewFake(),
+	f := &filter{reader: &Reader{Resource: resource}, visible: visibleObjects{Names: rbac.NamesOf("a")}, source: watch.NewFake(),
 		result: make(chan watch.Event, 10), stop: make(chan struct{})}
 	for _, event := range []watch.Event{
 		bookmark("1"),

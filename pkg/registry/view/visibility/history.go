@@ -51,12 +51,12 @@ func isPrivileged(who user.Info) bool {
 }
 
 // names returns what a user may see.
-func (e epoch) names(who user.Info) (seen, bool) {
+func (e epoch) names(who user.Info) (visibleObjects, bool) {
 	if isPrivileged(who) {
-		return seen{Names: rbac.Names{All: true}, byName: rbac.Names{All: true}}, true
+		return visibleObjects{Names: rbac.Names{All: true}, byName: rbac.Names{All: true}}, true
 	}
 	if e.rules == nil {
-		return seen{}, false
+		return visibleObjects{}, false
 	}
 	return e.rules.seenBy(who), true
 }
@@ -149,7 +149,7 @@ var errRulesNotKept = apierrors.NewResourceExpired("your visibility has changed 
 var errUnknownRules = errors.New("your visibility is not known yet, because RBAC rules have just changed: try again")
 
 // now returns what a user may see, and from which version on. It waits for a moment if this replica does not know the rules.
-func (h *history) now(ctx context.Context, who user.Info) (names seen, since uint64, err error) {
+func (h *history) now(ctx context.Context, who user.Info) (names visibleObjects, since uint64, err error) {
 	timeout := time.NewTimer(10 * catchUp)
 	defer timeout.Stop()
 	for {
@@ -166,15 +166,15 @@ func (h *history) now(ctx context.Context, who user.Info) (names seen, since uin
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return seen{}, 0, ctx.Err()
+			return visibleObjects{}, 0, ctx.Err()
 		case <-timeout.C:
-			return seen{}, 0, generic.Unavailable(errUnknownRules)
+			return visibleObjects{}, 0, generic.Unavailable(errUnknownRules)
 		}
 	}
 }
 
 // at returns what a user may see at a version, or false if its rules are not retained or not known.
-func (h *history) at(version uint64, who user.Info) (seen, bool) {
+func (h *history) at(version uint64, who user.Info) (visibleObjects, bool) {
 	var then epoch
 	if epochs := h.since(version); len(epochs) > 0 {
 		then = epochs[0]
@@ -184,18 +184,18 @@ func (h *history) at(version uint64, who user.Info) (seen, bool) {
 
 // resume returns what a user may see at a version from which a watch continues. Later events are filtered by the rules of their time. None of them
 // may be about what was revoked since: a client that reconnects after that must list what is left.
-func (h *history) resume(version uint64, who user.Info) (seen, error) {
+func (h *history) resume(version uint64, who user.Info) (visibleObjects, error) {
 	epochs := h.since(version)
 	if len(epochs) == 0 {
-		return seen{}, errRulesNotKept
+		return visibleObjects{}, errRulesNotKept
 	}
 	now, known := epochs[len(epochs)-1].names(who)
 	if !known {
-		return seen{}, errRulesNotKept
+		return visibleObjects{}, errRulesNotKept
 	}
 	for _, epoch := range epochs {
 		if then, known := epoch.names(who); !known || !now.covers(then) {
-			return seen{}, errRulesNotKept
+			return visibleObjects{}, errRulesNotKept
 		}
 	}
 	then, _ := epochs[0].names(who)

@@ -29,7 +29,7 @@ func (r *Reader) List(ctx context.Context, who user.Info, opts storage.ListOptio
 }
 
 // list also returns what the user may see at the version of the list.
-func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptions) (runtime.Object, seen, error) {
+func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptions) (runtime.Object, visibleObjects, error) {
 	wantsOneVersion, rules := isPinned(opts), r.rules()
 	for {
 		what, since, err := r.now(ctx, who)
@@ -66,7 +66,7 @@ func isPinned(opts storage.ListOptions) bool {
 }
 
 // seesAll reports whether the user may see everything.
-func (r *Reader) seesAll(what seen) bool {
+func (r *Reader) seesAll(what visibleObjects) bool {
 	if r.Resource.ByName {
 		return what.byName.All
 	}
@@ -74,7 +74,7 @@ func (r *Reader) seesAll(what seen) bool {
 }
 
 // ranges returns the ranges with what a user may see and the selector selects, in the order of keys.
-func (r *Reader) ranges(what seen, selector fields.Selector) []string {
+func (r *Reader) ranges(what visibleObjects, selector fields.Selector) []string {
 	within, set, possible := r.Resource.Selected(selector)
 	var ranges []string
 	switch {
@@ -105,7 +105,7 @@ func (r *Reader) ranges(what seen, selector fields.Selector) []string {
 }
 
 // listSeen lists what a user may see, in the order and with the continuation of a list of all.
-func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what seen, result runtime.Object) error {
+func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what visibleObjects, result runtime.Object) error {
 	if r.seesAll(what) {
 		var key string
 		key, opts.Recursive = r.Resource.Range(opts)
@@ -193,7 +193,7 @@ func (r *Reader) chunk(left int64) int64 {
 
 // show removes from a page what must not be shown, and what exceeds room, if room is not 0. Last is the key of the last checked object, and cut
 // reports whether there are more.
-func (r *Reader) show(page runtime.Object, what seen, limit int64) (shown int64, last string, cut bool, err error) {
+func (r *Reader) show(page runtime.Object, what visibleObjects, limit int64) (shown int64, last string, cut bool, err error) {
 	objects := items(page)
 	var row generic.Object
 	kept := 0
@@ -223,7 +223,7 @@ func (r *Reader) show(page runtime.Object, what seen, limit int64) (shown int64,
 }
 
 // isFirst reports whether a row is the first of those that show a user an object: the others are not shown.
-func (r *Reader) isFirst(row generic.Object, what seen) bool {
+func (r *Reader) isFirst(row generic.Object, what visibleObjects) bool {
 	set, ok := position.RowSet(row)
 	if !r.Resource.ByName || !ok {
 		return true

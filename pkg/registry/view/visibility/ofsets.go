@@ -21,7 +21,7 @@ import (
 // OfSets has all objects of some sets, and which of them a user sees. It is for results that are computed from all of them and shown to the user in
 // part.
 type OfSets struct {
-	what  seen
+	what  visibleObjects
 	lists map[string]runtime.Object
 	// in has all sets that each object is in, including those that were not requested.
 	in map[string][]string

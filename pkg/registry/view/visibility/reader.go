@@ -49,10 +49,10 @@ func (r *Reader) rules() *history {
 
 // now returns what a user may see, and since which version. No other resource delivers the rules of clusters, so they are known once its own objects
 // are computed.
-func (r *Reader) now(ctx context.Context, who user.Info) (seen, uint64, error) {
+func (r *Reader) now(ctx context.Context, who user.Info) (visibleObjects, uint64, error) {
 	if r.Resource.ByName {
 		if err := r.Objects.Wait(ctx); err != nil {
-			return seen{}, 0, err
+			return visibleObjects{}, 0, err
 		}
 	}
 	return r.rules().now(ctx, who)

@@ -31,7 +31,7 @@ type rows struct {
 }
 
 // add adds the event of a row.
-func (r *rows) add(event watch.Event, row metav1.Object, visible seen) {
+func (r *rows) add(event watch.Event, row metav1.Object, visible visibleObjects) {
 	r.name, r.version, r.byName = row.GetName(), row.GetResourceVersion(), visible.byName.Has(row.GetName())
 	set, ofSet := position.RowSet(row)
 	sees := r.byName

@@ -86,7 +86,7 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 	} {
 		for _, wraps := range []bool{false, true} {
 			var r rows
-			visible := seen{Names: rbac.NamesOf(strings.Fields(c.sets)...), byName: rbac.NamesOf(strings.Fields(c.names)...)}
+			visible := visibleObjects{Names: rbac.NamesOf(strings.Fields(c.sets)...), byName: rbac.NamesOf(strings.Fields(c.names)...)}
 			for i, text := range strings.Fields(c.rows) {
 				event, row := rowEvent(text, i+1)
 				event.Object = row
@@ -115,17 +115,17 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 
 // TestSeen_CoversWhatIsNotTakenAway: a right by name that replaces one by set may show less.
 func TestSeen_CoversWhatIsNotTakenAway(t *testing.T) {
-	of := func(sets, names string) seen {
+	of := func(sets, names string) visibleObjects {
 		names2 := func(text string) rbac.Names {
 			if text == "*" {
 				return rbac.Names{All: true}
 			}
 			return rbac.NamesOf(strings.Fields(text)...)
 		}
-		return seen{Names: names2(sets), byName: names2(names)}
+		return visibleObjects{Names: names2(sets), byName: names2(names)}
 	}
 	for _, c := range []struct {
-		now, before seen
+		now, before visibleObjects
 		want        bool
 	}{
 		{of("a", "c"), of("a", "c"), true},

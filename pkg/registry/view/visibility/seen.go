@@ -9,18 +9,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-// seen has what a user may see of a derived resource: all objects in the sets of Names and, of a resource that has rows (position.Resource.ByName),
-// the objects in byName.
-type seen struct {
+// visibleObjects has what a user may see of a derived resource: all objects in the sets of Names and, of a resource that has rows
+// (position.Resource.ByName), the objects in byName.
+type visibleObjects struct {
 	rbac.Names
 	byName rbac.Names
 }
 
-func (s seen) same(other seen) bool { return s.Equal(other.Names) && s.byName.Equal(other.byName) }
+func (s visibleObjects) same(other visibleObjects) bool {
+	return s.Equal(other.Names) && s.byName.Equal(other.byName)
+}
 
 // covers reports whether s includes everything of the other. A right by name that replaces one by set counts as a loss: which objects are in a set is
 // not known here.
-func (s seen) covers(other seen) bool {
+func (s visibleObjects) covers(other visibleObjects) bool {
 	return s.byName.All || s.Includes(other.Names) && s.byName.Includes(other.byName)
 }
 
@@ -35,8 +37,8 @@ func (r *ruling) Hash() string {
 	return r.sets.Hash() + "." + r.names.Hash()
 }
 
-func (r *ruling) seenBy(who user.Info) seen {
-	s := seen{Names: r.sets.NamesFor(who)}
+func (r *ruling) seenBy(who user.Info) visibleObjects {
+	s := visibleObjects{Names: r.sets.NamesFor(who)}
 	if r.names != nil {
 		s.byName = r.names.NamesFor(who)
 	}

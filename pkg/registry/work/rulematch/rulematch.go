@@ -27,8 +27,8 @@ const (
 	maxCompared = 1 << 20
 )
 
-// object is the object of a manifest.
-type object struct {
+// objectReference is the object of a manifest.
+type objectReference struct {
 	schema.GroupVersionKind
 	namespace, name string
 }
@@ -68,21 +68,21 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) (warnings []string)
 }
 
 // objectsOf returns the objects of manifests, and whether all could be read.
-func objectsOf(manifests []work.Manifest) (objects []object, complete bool) {
+func objectsOf(manifests []work.Manifest) (objects []objectReference, complete bool) {
 	for i := range manifests {
 		var m metav1.PartialObjectMetadata
 		if err := json.Unmarshal(manifests[i].Raw, &m); err != nil {
 			return nil, false
 		}
-		objects = append(objects, object{m.GroupVersionKind(), m.Namespace, m.Name})
+		objects = append(objects, objectReference{m.GroupVersionKind(), m.Namespace, m.Name})
 	}
 	return objects, true
 }
 
 // unmatched returns why a rule matches none of the objects, or an empty string if it matches one, or may.
-func unmatched(rule work.ResourceIdentifier, objects []object, exact bool) string {
+func unmatched(rule work.ResourceIdentifier, objects []objectReference, exact bool) string {
 	// The matching objects of the rule's group, with a kind that does not belong to its resource.
-	var named []object
+	var named []objectReference
 	for _, o := range objects {
 		if !names(rule, o, exact) {
 			continue
@@ -104,7 +104,7 @@ func unmatched(rule work.ResourceIdentifier, objects []object, exact bool) strin
 }
 
 // names reports whether a rule has the group, the namespace and the name of an object.
-func names(rule work.ResourceIdentifier, o object, exact bool) bool {
+func names(rule work.ResourceIdentifier, o objectReference, exact bool) bool {
 	if exact {
 		return rule.Group == o.Group && rule.Namespace == o.namespace && rule.Name == o.name
 	}

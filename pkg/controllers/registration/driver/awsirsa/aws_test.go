@@ -84,7 +84,7 @@ func newRealDriver(t *testing.T, a *answers) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Config{HubClusterARN: hubARN, AWS: c})
+	d, err := New(Options{HubClusterARN: hubARN, AWS: c})
 	if err != nil {
 		t.Fatal(err)
 	}

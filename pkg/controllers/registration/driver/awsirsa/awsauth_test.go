@@ -49,7 +49,7 @@ func newAWSAuth(mapRoles string) *corev1.ConfigMap {
 func awsAuthDriver(t *testing.T, f *hubAWS, objs ...runtime.Object) (*Driver, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objs...)
-	d, _ := newDriver(t, f, Config{Access: AWSAuth, Kube: kube})
+	d, _ := newDriver(t, f, Options{Access: AWSAuth, Kube: kube})
 	return d, kube
 }
 

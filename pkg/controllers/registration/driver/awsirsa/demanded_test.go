@@ -215,7 +215,7 @@ func TestDemanded_ARoleWithAnotherPathIsRefused(t *testing.T) {
 	w.hub.RemoveRole(a.HubRole())
 	was.Path, was.ID = "/elsewhere/", ""
 	must(w.hub.AddRole(was))(t)
-	w.setCreatorPolicy(irsa.Policy{Version: "2012-10-17", Statement: []irsa.Statement{{Effect: "Allow", Action: irsa.Values{"*"}, Resource: irsa.Values{"*"}}}})
+	w.setCreatorPolicy(irsa.PolicyDocument{Version: "2012-10-17", Statement: []irsa.Statement{{Effect: "Allow", Action: irsa.Values{"*"}, Resource: irsa.Values{"*"}}}})
 	w.anHour()
 	w.ResetCalls()
 	err := w.Grant(t.Context(), "a", record)

@@ -183,8 +183,8 @@ func TestFakeAWS_EntriesAreMadeWhereTheyMayNotBeTagged(t *testing.T) {
 			"another action": func(_ *world, s *irsa.Statement) { s.Action = irsa.Values{"eks:ListTagsForResource"} },
 		} {
 			t.Run(fmt.Sprintf("asked %s, allowed %s", asked, allowed), func(t *testing.T) {
-				var cluster irsa.Cluster
-				w := newWorld(t, "us-west-2", AccessEntry, func(p irsa.Policy) irsa.Policy {
+				var cluster irsa.ClusterARN
+				w := newWorld(t, "us-west-2", AccessEntry, func(p irsa.PolicyDocument) irsa.PolicyDocument {
 					last := &p.Statement[len(p.Statement)-1]
 					cluster = must(irsa.ParseClusterARN(last.Resource[0]))(t)
 					change(&world{cluster: cluster}, last)
@@ -244,7 +244,7 @@ func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 	for _, action := range []string{"iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy",
 		"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy"} {
 		t.Run(action, func(t *testing.T) {
-			w := newWorld(t, "us-west-2", AccessEntry, func(p irsa.Policy) irsa.Policy {
+			w := newWorld(t, "us-west-2", AccessEntry, func(p irsa.PolicyDocument) irsa.PolicyDocument {
 				for i := range p.Statement {
 					s := &p.Statement[i]
 					for n, a := range s.Action {

@@ -52,8 +52,8 @@ const (
 	AWSAuth     Access = "aws-auth"
 )
 
-// Config is the configuration of a Driver.
-type Config struct {
+// Options is the configuration of a Driver.
+type Options struct {
 	// HubClusterARN is the ARN of the EKS cluster that the hub runs on.
 	HubClusterARN string
 	// AWS has the credentials, as returned by LoadConfig. Its region is replaced by the one in the hub's ARN.
@@ -79,7 +79,7 @@ type Config struct {
 
 // Driver implements the registration by AWS IAM.
 type Driver struct {
-	hub      irsa.Cluster
+	hub      irsa.ClusterARN
 	access   Access
 	path     irsa.RolePath
 	boundary string
@@ -103,7 +103,7 @@ var (
 )
 
 // New returns a driver, or an error if the configuration is invalid. It sends no request.
-func New(c Config) (*Driver, error) {
+func New(c Options) (*Driver, error) {
 	hub, err := irsa.ParseClusterARN(c.HubClusterARN)
 	if err != nil {
 		return nil, fmt.Errorf("the hub's ARN: %w", err)

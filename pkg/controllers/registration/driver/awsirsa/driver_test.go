@@ -37,7 +37,7 @@ type fakeClock struct{ *clocktesting.FakePassiveClock }
 func (c *fakeClock) pass(d time.Duration) { c.SetTime(c.Now().Add(d)) }
 
 // newDriver returns a driver that was started a while ago. Without an AWS it must call none.
-func newDriver(t *testing.T, f *hubAWS, c Config) (*Driver, *fakeClock) {
+func newDriver(t *testing.T, f *hubAWS, c Options) (*Driver, *fakeClock) {
 	t.Helper()
 	if f != nil && c.AWS.Credentials == nil {
 		c.AWS = f.config
@@ -85,7 +85,7 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	for i := range 41 {
 		many[strings.Repeat("k", i+1)] = ""
 	}
-	for want, c := range map[string]Config{
+	for want, c := range map[string]Options{
 		"the hub's ARN: ":               {HubClusterARN: "hub"},
 		`the ARN pattern "("`:           {HubClusterARN: hubARN, ApprovedARNPatterns: []string{"("}},
 		`not "iam"`:                     {HubClusterARN: hubARN, Access: "iam"},
@@ -105,17 +105,17 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 }
 
 func TestDriver_IsConfigured(t *testing.T) {
-	d, _ := newDriver(t, nil, Config{CheckInterval: DefaultCheckInterval})
+	d, _ := newDriver(t, nil, Options{CheckInterval: DefaultCheckInterval})
 	if d.Name() != "awsirsa" || d.CheckInterval() != time.Hour || d.access != AccessEntry {
 		t.Error(d.Name(), d.CheckInterval(), d.access)
 	}
-	if d, _ := newDriver(t, nil, Config{}); d.CheckInterval() != 0 {
+	if d, _ := newDriver(t, nil, Options{}); d.CheckInterval() != 0 {
 		t.Error("it cannot be switched off")
 	}
 }
 
 func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
-	d, _ := newDriver(t, nil, Config{})
+	d, _ := newDriver(t, nil, Options{})
 	for name, test := range map[string]struct {
 		cluster *clusterv1.ManagedCluster
 		want    bool
@@ -135,7 +135,7 @@ func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
 
 func TestPlan_IsComputedFromTheARN(t *testing.T) {
 	want := driver.Record(`{"hubClusterARN":"` + hubARN + `","managedClusterARN":"` + arn1 + `","roleName":"` + role1 + `","access":"access-entry"}`)
-	d, _ := newDriver(t, nil, Config{})
+	d, _ := newDriver(t, nil, Options{})
 	for name, cluster := range map[string]*clusterv1.ManagedCluster{
 		"upstream's annotation": newCluster("c", annotation, arn1),
 		"the seed's":            newCluster("c", annotationSeed, arn1),
@@ -150,7 +150,7 @@ func TestPlan_IsComputedFromTheARN(t *testing.T) {
 }
 
 func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
-	d, _ := newDriver(t, nil, Config{})
+	d, _ := newDriver(t, nil, Options{})
 	for want, cluster := range map[string]*clusterv1.ManagedCluster{
 		"name different clusters": newCluster("c", annotation, arn1, annotationSeed, arn1+"x"),
 		"the annotation agent.open-cluster-management.io/managed-cluster-arn: ": newCluster("c", annotation, "arn:aws:eks"),
@@ -185,7 +185,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 		"a contradiction":      {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSeed, "x"), false, ""},
 		"another's suffix too": {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSuffix, "x"), false, ""},
 	} {
-		d, _ := newDriver(t, nil, Config{ApprovedARNPatterns: test.patterns})
+		d, _ := newDriver(t, nil, Options{ApprovedARNPatterns: test.patterns})
 		if got := d.AutoApproves(test.cluster); got != test.want {
 			t.Errorf("%s: got %v", what, got)
 		}
@@ -197,7 +197,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 
 // The role is exclusive to one cluster, and its name has no region.
 func TestIdentity_IsThatOfTheRole(t *testing.T) {
-	d, _ := newDriver(t, nil, Config{})
+	d, _ := newDriver(t, nil, Options{})
 	got := d.Identity(plan(t, d, "a", arn1))
 	if !strings.Contains(got, role1) || got != d.Identity(plan(t, d, "b", strings.Replace(arn1, "us-west-2", "eu-west-1", 1))) {
 		t.Errorf("got %q", got)
@@ -214,7 +214,7 @@ func TestIdentity_IsThatOfTheRole(t *testing.T) {
 
 func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	good := string(plan(t, d, "c", arn1))
 	for name, rec := range map[string]string{
 		"nothing":      "",
@@ -241,10 +241,10 @@ func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 
 func TestAccess_IsThatOfTheAcceptance(t *testing.T) {
 	f, kube := newHubAWS(t), fake.NewClientset()
-	before, _ := newDriver(t, f, Config{})
+	before, _ := newDriver(t, f, Options{})
 	rec := f.plan(before, "c", arn1)
 	mustGrant(t, before, "c", rec)
-	after, _ := newDriver(t, f, Config{Access: AWSAuth, Kube: kubernetes.Interface(kube)})
+	after, _ := newDriver(t, f, Options{Access: AWSAuth, Kube: kubernetes.Interface(kube)})
 	mustGrant(t, after, "c", rec)
 	if len(kube.Actions()) > 0 {
 		t.Error("aws-auth was touched")

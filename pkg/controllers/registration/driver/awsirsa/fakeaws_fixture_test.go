@@ -36,7 +36,7 @@ type world struct {
 	*testing.T
 	*fakeaws.Server
 	hub, managed *fakeaws.Account
-	cluster      irsa.Cluster // the hub's
+	cluster      irsa.ClusterARN // the hub's
 	agents       *fakeaws.Issuer
 	kube         *fake.Clientset
 	clock        *fakeClock
@@ -46,7 +46,7 @@ type world struct {
 }
 
 // newWorld returns a world in which the driver's role may do only what the policy says.
-func newWorld(t *testing.T, region string, access Access, policy func(irsa.Policy) irsa.Policy) *world {
+func newWorld(t *testing.T, region string, access Access, policy func(irsa.PolicyDocument) irsa.PolicyDocument) *world {
 	t.Helper()
 	return newWorldOf(t, region, irsa.HubRoles{AccessEntries: access == AccessEntry}, policy)
 }
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 const boundaryPolicy = "platform/limits"
 
 // newWorldOf returns a world whose hub creates such roles.
-func newWorldOf(t *testing.T, region string, roles irsa.HubRoles, policy func(irsa.Policy) irsa.Policy) *world {
+func newWorldOf(t *testing.T, region string, roles irsa.HubRoles, policy func(irsa.PolicyDocument) irsa.PolicyDocument) *world {
 	t.Helper()
 	server := must(fakeaws.Start(1))(t)
 	t.Cleanup(server.Close)
@@ -95,7 +95,7 @@ func (w *world) begin() {
 	if w.roles.AccessEntries {
 		access = AccessEntry
 	}
-	w.Driver = must(New(Config{
+	w.Driver = must(New(Options{
 		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube, RolePath: string(w.roles.Path),
 		PermissionsBoundary: w.roles.Boundary, Tags: map[string]string{"team": "platform"}, Clock: w.clock,
 	}))(w.T)
@@ -103,7 +103,7 @@ func (w *world) begin() {
 }
 
 // setCreatorPolicy sets the policy of the hub, as an admin of AWS does before the hub creates roles in another way.
-func (w *world) setCreatorPolicy(policy irsa.Policy) {
+func (w *world) setCreatorPolicy(policy irsa.PolicyDocument) {
 	w.Helper()
 	if err := w.hub.ChangeRole(irsa.CreatorRole(w.cluster), func(r *fakeaws.Role) { r.Policies["creator"] = policy.JSON() }); err != nil {
 		w.Fatal(err)

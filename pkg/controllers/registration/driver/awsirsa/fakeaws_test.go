@@ -87,7 +87,7 @@ func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
 		for i, statement := range irsa.CreatorPolicy(w.cluster, w.roles).Statement {
 			for _, action := range statement.Action {
 				t.Run(fmt.Sprintf("%s without %s of statement %d", name, action, i), func(t *testing.T) {
-					w := newWorldOf(t, "us-west-2", roles, func(p irsa.Policy) irsa.Policy {
+					w := newWorldOf(t, "us-west-2", roles, func(p irsa.PolicyDocument) irsa.PolicyDocument {
 						s := &p.Statement[i]
 						s.Action = slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return a == action })
 						if len(s.Action) == 0 {

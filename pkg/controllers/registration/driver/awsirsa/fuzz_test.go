@@ -14,7 +14,7 @@ import (
 
 func fuzzedDriver(f *testing.F) *Driver {
 	f.Helper()
-	d, err := New(Config{HubClusterARN: hubARN})
+	d, err := New(Options{HubClusterARN: hubARN})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -30,7 +30,7 @@ var (
 
 func TestGrant_IsFourCallsAndThenReadsOnly(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{Tags: map[string]string{"team": "a"}})
+	d, _ := newDriver(t, f, Options{Tags: map[string]string{"team": "a"}})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	mustEqual(t, "first", f.taken(), firstGrant)
@@ -47,7 +47,7 @@ func TestGrant_IsFourCallsAndThenReadsOnly(t *testing.T) {
 
 	mustGrant(t, d, "c", rec)
 	mustEqual(t, "second", f.taken(), reads)
-	again, _ := newDriver(t, f, Config{Tags: map[string]string{"team": "a"}})
+	again, _ := newDriver(t, f, Options{Tags: map[string]string{"team": "a"}})
 	mustGrant(t, again, "c", rec)
 	mustEqual(t, "after a restart", f.taken(), reads)
 }
@@ -134,7 +134,7 @@ func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newHubAWS(t)
-			d, clk := newDriver(t, f, Config{})
+			d, clk := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			mustGrant(t, d, "c", rec)
 			f.anHour(clk)
@@ -164,7 +164,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 	for name, test := range others {
 		t.Run(name, func(t *testing.T) {
 			f := newHubAWS(t)
-			d, clk := newDriver(t, f, Config{})
+			d, clk := newDriver(t, f, Options{})
 			mustGrant(t, d, "a", f.plan(d, "a", arn1))
 			f.changeRole(test.change)
 			f.taken()
@@ -188,7 +188,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 func TestGrant_TellsRegionsApart(t *testing.T) {
 	// The names of roles are not different: the hash of the specification has no region.
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	mustGrant(t, d, "a", f.plan(d, "a", arn1))
 	err := d.Grant(t.Context(), "b", f.plan(d, "b", strings.Replace(arn1, "us-west-2", "eu-west-1", 1)))
 	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "has the account and the name of") {
@@ -210,7 +210,7 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 		"of nobody":        func(e *fakeaws.AccessEntry) { e.Tags, e.Username = nil, "" },
 	} {
 		f := newHubAWS(t)
-		d, _ := newDriver(t, f, Config{})
+		d, _ := newDriver(t, f, Options{})
 		rec := f.plan(d, "b", arn1)
 		mustGrant(t, d, "b", rec)
 		f.changeEntry(change)
@@ -229,7 +229,7 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 func TestGrant_WaitsForNobody(t *testing.T) {
 	// EKS and IAM do not see a new role for some seconds. Each try ends at once, and costs one call.
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	f.DelayVisibility(0, time.Minute)
 	for range 3 {
@@ -255,7 +255,7 @@ func TestGrant_WaitsForNobody(t *testing.T) {
 
 func TestGrant_LooksAgainWhenItHasTakenTooLong(t *testing.T) {
 	f := newHubAWS(t)
-	d, clk := newDriver(t, f, Config{})
+	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mend := f.failing("CreateAccessEntry", "InvalidParameterException", "")
 	if err := d.Grant(t.Context(), "c", rec); err == nil {
@@ -270,7 +270,7 @@ func TestGrant_LooksAgainWhenItHasTakenTooLong(t *testing.T) {
 
 func TestGrant_DoesNotTrustARoleThatWasDeletedAMomentAgo(t *testing.T) {
 	f := newHubAWS(t)
-	d, clk := newDriver(t, f, Config{})
+	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	ghost, _ := f.role()
@@ -294,7 +294,7 @@ func TestGrant_RefusesCredentialsOfAnotherAccount(t *testing.T) {
 		found.AccountID = "999999999999"
 		return found, err
 	})
-	d, _ := newDriver(t, f, Config{AWS: others})
+	d, _ := newDriver(t, f, Options{AWS: others})
 	err := d.Grant(t.Context(), "c", f.plan(d, "c", arn1))
 	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "for the AWS account 999999999999") {
 		t.Error(err)
@@ -304,7 +304,7 @@ func TestGrant_RefusesCredentialsOfAnotherAccount(t *testing.T) {
 
 func TestGrant_OfManyClustersAtOnce(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	var wg sync.WaitGroup
 	for i := range 50 {
 		name := fmt.Sprintf("c%d", i)
@@ -346,7 +346,7 @@ func TestGrant_TellsWhatPassesFromWhatDoesNot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newHubAWS(t)
-			d, _ := newDriver(t, f, Config{})
+			d, _ := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			mend := f.failing(test.call, test.code, test.message)
 			err := d.Grant(t.Context(), "c", rec)

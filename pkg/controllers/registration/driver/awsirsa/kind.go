@@ -23,8 +23,8 @@ const (
 	boundaryFlag     = "hub-role-permissions-boundary"
 )
 
-// Kind is registration by AWS IAM.
-type Kind struct {
+// Factory is registration by AWS IAM.
+type Factory struct {
 	hubClusterARN string
 	access        string
 	autoApproved  []string
@@ -33,16 +33,16 @@ type Kind struct {
 	boundary      string
 }
 
-var _ driver.Kind = &Kind{}
+var _ driver.Factory = &Factory{}
 
 // NewKind returns the kind with the defaults of its flags.
-func NewKind() *Kind { return &Kind{access: string(AccessEntry)} }
+func NewKind() *Factory { return &Factory{access: string(AccessEntry)} }
 
-// Name implements driver.Kind.
-func (k *Kind) Name() string { return Name }
+// Name implements driver.Factory.
+func (k *Factory) Name() string { return Name }
 
-// AddFlags implements driver.Kind.
-func (k *Kind) AddFlags(fs *pflag.FlagSet) {
+// AddFlags implements driver.Factory.
+func (k *Factory) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.autoApproved, autoApprovedFlag, k.autoApproved,
 		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name equals what the "+
 			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
@@ -61,8 +61,8 @@ func (k *Kind) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of the objects that are created in AWS, such as team=platform.")
 }
 
-// Validate implements driver.Kind.
-func (k *Kind) Validate(autoApproval bool) (errs []error) {
+// Validate implements driver.Factory.
+func (k *Factory) Validate(autoApproval bool) (errs []error) {
 	if !autoApproval && len(k.autoApproved) > 0 {
 		errs = append(errs, fmt.Errorf("--%s needs --feature-gates=%s=true", autoApprovedFlag, driver.AutoApprovalGate))
 	}
@@ -81,7 +81,7 @@ func (k *Kind) Validate(autoApproval bool) (errs []error) {
 	return errs
 }
 
-func (k *Kind) resourceTags() (map[string]string, error) {
+func (k *Factory) resourceTags() (map[string]string, error) {
 	tags := map[string]string{}
 	for _, tag := range k.tags {
 		key, value, ok := strings.Cut(tag, "=")
@@ -96,13 +96,13 @@ func (k *Kind) resourceTags() (map[string]string, error) {
 	return tags, nil
 }
 
-// Rights implements driver.Kind.
-func (k *Kind) Rights() []kit.Right {
+// Rights implements driver.Factory.
+func (k *Factory) Rights() []kit.Right {
 	return []kit.Right{kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "update").Named(awsAuthName).In(awsAuthNamespace).By("aws-auth")}
 }
 
-// New implements driver.Kind.
-func (k *Kind) New(ctx context.Context, o driver.Options) (driver.Driver, error) {
+// New implements driver.Factory.
+func (k *Factory) New(ctx context.Context, o driver.Options) (driver.Driver, error) {
 	hub, err := irsa.ParseClusterARN(k.hubClusterARN)
 	if err != nil {
 		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
@@ -119,7 +119,7 @@ func (k *Kind) New(ctx context.Context, o driver.Options) (driver.Driver, error)
 	if err != nil {
 		return nil, err
 	}
-	return New(Config{
+	return New(Options{
 		HubClusterARN: k.hubClusterARN, AWS: config, Access: Access(k.access), Kube: client, Tags: tags, RolePath: k.path, PermissionsBoundary: k.boundary,
 		ApprovedARNPatterns: k.autoApproved, CheckInterval: o.CheckInterval,
 	})

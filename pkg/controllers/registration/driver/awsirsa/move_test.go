@@ -36,7 +36,7 @@ func newMover(t *testing.T, access Access) *mover {
 // restart starts another process, with that --eks-access.
 func (m *mover) restart(access Access) {
 	m.Helper()
-	m.Driver = must(New(Config{HubClusterARN: m.cluster.String(), AWS: m.config, Access: access, Kube: m.kube,
+	m.Driver = must(New(Options{HubClusterARN: m.cluster.String(), AWS: m.config, Access: access, Kube: m.kube,
 		Tags: map[string]string{"team": "platform"}, Clock: m.clock}))(m.T)
 	m.clock.pass(2 * settleTime)
 }

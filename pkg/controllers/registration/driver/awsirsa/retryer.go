@@ -40,13 +40,13 @@ type paced struct {
 	aws.RetryerV2
 
 	mu sync.Mutex
-	of map[string]*pace
+	of map[string]*tokenBucket
 }
 
 var _ aws.RetryerV2 = &paced{}
 
 func newPaced() *paced {
-	return &paced{RetryerV2: newRetryer().(aws.RetryerV2), of: map[string]*pace{}}
+	return &paced{RetryerV2: newRetryer().(aws.RetryerV2), of: map[string]*tokenBucket{}}
 }
 
 // GetAttemptToken implements aws.RetryerV2.
@@ -71,8 +71,8 @@ func (p *paced) GetAttemptToken(ctx context.Context) (func(error) error, error) 
 	}, nil
 }
 
-// pace is the pace of one operation: a token bucket for one token, once a call has been throttled.
-type pace struct {
+// tokenBucket is the pace of one operation: a token bucket for one token, once a call has been throttled.
+type tokenBucket struct {
 	// waiting is held by the call that waits for the token; other calls wait for turn.
 	waiting chan struct{}
 
@@ -84,15 +84,15 @@ type pace struct {
 	next time.Time
 }
 
-func newPace() *pace { return &pace{waiting: make(chan struct{}, 1)} }
+func newPace() *tokenBucket { return &tokenBucket{waiting: make(chan struct{}, 1)} }
 
 // at returns the pace at a time.
-func (p *pace) at(now time.Time) float64 {
+func (p *tokenBucket) at(now time.Time) float64 {
 	return min(fastest, p.cut+faster*now.Sub(p.since).Seconds())
 }
 
 // take takes the token, or returns the time until there is one.
-func (p *pace) take() (wait time.Duration) {
+func (p *tokenBucket) take() (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -106,7 +106,7 @@ func (p *pace) take() (wait time.Duration) {
 	return 0
 }
 
-func (p *pace) wait(ctx context.Context) error {
+func (p *tokenBucket) wait(ctx context.Context) error {
 	select {
 	case p.waiting <- struct{}{}:
 	case <-ctx.Done():
@@ -126,7 +126,7 @@ func (p *pace) wait(ctx context.Context) error {
 }
 
 // throttled slows down, unless that was done after the call was sent.
-func (p *pace) throttled(sent time.Time) {
+func (p *tokenBucket) throttled(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

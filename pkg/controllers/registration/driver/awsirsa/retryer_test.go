@@ -12,7 +12,7 @@ import (
 )
 
 // in returns how long a number of sequential calls wait.
-func (p *pace) in(t *testing.T, calls int) time.Duration {
+func (p *tokenBucket) in(t *testing.T, calls int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	for range calls {

@@ -22,7 +22,7 @@ var lastRevoke = []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry",
 
 func TestRevoke_TakesAccessFirst(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	f.taken()
@@ -35,13 +35,13 @@ func TestRevoke_TakesAccessFirst(t *testing.T) {
 
 func TestRevoke_OfWhatWasNeverGranted(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	mustRevoke(t, d, "c", f.plan(d, "c", arn1))
 }
 
 func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	mend := f.failing("GetRole", "Throttling", "")
@@ -58,7 +58,7 @@ func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
 
 func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "a", arn1)
 	mustGrant(t, d, "a", rec)
 	f.changeEntry(func(e *fakeaws.AccessEntry) { e.Tags = nil })
@@ -73,7 +73,7 @@ func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 
 func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	mend := f.failing("DeleteRole", "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
@@ -89,7 +89,7 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 // Even if the deletion fails, the role cannot be assumed any more, and what others have added to it is deleted with it.
 func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	f := newHubAWS(t)
-	d, _ := newDriver(t, f, Config{})
+	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	mend := f.failing("DeleteRolePolicy", "Throttling", "")
@@ -122,7 +122,7 @@ func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
 	for _, name := range []string{"DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"} {
 		f := newHubAWS(t)
-		d, _ := newDriver(t, f, Config{})
+		d, _ := newDriver(t, f, Options{})
 		rec := f.plan(d, "c", arn1)
 		mustGrant(t, d, "c", rec)
 		f.Inject(fakeaws.Fault{Operation: "*:" + name, Hook: func(fakeaws.Call) error {
@@ -146,10 +146,10 @@ func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 	for n := 1; ; n++ {
 		for _, alsoGrant := range []bool{true, false} {
 			f := newHubAWS(t)
-			d, _ := newDriver(t, f, Config{})
+			d, _ := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			survived := f.dies(n, func() error { return d.Grant(t.Context(), "c", rec) })
-			next, _ := newDriver(t, f, Config{})
+			next, _ := newDriver(t, f, Options{})
 			if alsoGrant {
 				mustGrant(t, next, "c", rec)
 				mustWork(t, f, "c")
@@ -167,7 +167,7 @@ func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 	for n := 1; ; n++ {
 		f := newHubAWS(t)
-		d, clk := newDriver(t, f, Config{})
+		d, clk := newDriver(t, f, Options{})
 		rec := f.plan(d, "c", arn1)
 		mustGrant(t, d, "c", rec)
 		f.anHour(clk)
@@ -177,7 +177,7 @@ func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 			delete(r.Tags, "hub_cluster_name")
 		})
 		survived := f.dies(n, func() error { return d.Grant(t.Context(), "c", rec) })
-		next, _ := newDriver(t, f, Config{})
+		next, _ := newDriver(t, f, Options{})
 		mustGrant(t, next, "c", rec)
 		mustWork(t, f, "c")
 		mustRevoke(t, next, "c", rec)
@@ -192,7 +192,7 @@ func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 	for n := 1; ; n++ {
 		for _, grantAgain := range []bool{true, false} {
 			f := newHubAWS(t)
-			d, _ := newDriver(t, f, Config{})
+			d, _ := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			mustGrant(t, d, "c", rec)
 			f.changeRole(giveMore)
@@ -200,7 +200,7 @@ func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 			if role, there := f.role(); n >= slices.Index(lastRevoke, "UpdateAssumeRolePolicy")+1 && there && !irsa.Equivalent(role.Trust, irsa.NoTrustPolicy().JSON()) {
 				t.Errorf("after %d calls the role can still be assumed", n)
 			}
-			next, _ := newDriver(t, f, Config{})
+			next, _ := newDriver(t, f, Options{})
 			if grantAgain {
 				if err := next.Grant(t.Context(), "c", rec); err != nil && warningOf(err) == "" {
 					t.Fatal(err)
@@ -228,7 +228,7 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 	} {
 		for _, name := range do.calls {
 			f := newHubAWS(t)
-			d, clk := newDriver(t, f, Config{})
+			d, clk := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			if do.name == "revoke" {
 				mustGrant(t, d, "c", rec)
@@ -251,7 +251,7 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 
 func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	f := newHubAWS(t)
-	d, clk := newDriver(t, f, Config{})
+	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	mend := f.failing("GetRole", "NoSuchEntity", "")
@@ -274,12 +274,12 @@ func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	for name, sameProcess := range map[string]bool{"by the process that made it": true, "by another": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newHubAWS(t)
-			d, clk := newDriver(t, f, Config{})
+			d, clk := newDriver(t, f, Options{})
 			rec := f.plan(d, "c", arn1)
 			f.SetLag(fakeaws.Lag{Entries: fakeaws.Delay{Reads: 2}})
 			mustGrant(t, d, "c", rec)
 			if !sameProcess {
-				d, clk = newDriver(t, f, Config{})
+				d, clk = newDriver(t, f, Options{})
 				d.settle = newSettling(clk)
 			}
 			if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "may still return one") {
@@ -301,11 +301,11 @@ func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 // A process does not know what the previous one created a moment ago, and IAM may not show it.
 func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
 	f := newHubAWS(t)
-	before, _ := newDriver(t, f, Config{})
+	before, _ := newDriver(t, f, Options{})
 	rec := f.plan(before, "c", arn1)
 	mustGrant(t, before, "c", rec)
 	mend := f.failing("GetRole", "NoSuchEntity", "")
-	d, clk := newDriver(t, f, Config{})
+	d, clk := newDriver(t, f, Options{})
 	d.settle = newSettling(clk)
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)

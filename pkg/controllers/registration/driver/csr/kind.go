@@ -17,25 +17,25 @@ import (
 
 const autoApprovedFlag = "auto-approved-csr-identities"
 
-// Kind is registration by certificate.
-type Kind struct {
+// Factory is registration by certificate.
+type Factory struct {
 	// AutoApproved are users whose certificate requests get the cluster accepted without an admin.
 	AutoApproved []string
 }
 
-var _ driver.Kind = &Kind{}
+var _ driver.Factory = &Factory{}
 
-// Name implements driver.Kind.
-func (k *Kind) Name() string { return Name }
+// Name implements driver.Factory.
+func (k *Factory) Name() string { return Name }
 
-// AddFlags implements driver.Kind.
-func (k *Kind) AddFlags(fs *pflag.FlagSet) {
+// AddFlags implements driver.Factory.
+func (k *Factory) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.AutoApproved, autoApprovedFlag, k.AutoApproved,
 		"Users whose certificate requests get the cluster accepted without an admin. Needs the feature gate "+driver.AutoApprovalGate+".")
 }
 
-// Validate implements driver.Kind.
-func (k *Kind) Validate(autoApproval bool) (errs []error) {
+// Validate implements driver.Factory.
+func (k *Factory) Validate(autoApproval bool) (errs []error) {
 	if !autoApproval && len(k.AutoApproved) > 0 {
 		errs = append(errs, fmt.Errorf("--%s needs --feature-gates=%s=true", autoApprovedFlag, driver.AutoApprovalGate))
 	}
@@ -47,12 +47,12 @@ func (k *Kind) Validate(autoApproval bool) (errs []error) {
 	return errs
 }
 
-// Rights implements driver.Kind. The requester of a certificate decides whether the cluster is accepted.
-func (k *Kind) Rights() []kit.Right {
+// Rights implements driver.Factory. The requester of a certificate decides whether the cluster is accepted.
+func (k *Factory) Rights() []kit.Right {
 	return []kit.Right{kit.On(certificatesv1.SchemeGroupVersion, "certificatesigningrequests", "list", "watch").By("auto-approval")}
 }
 
-// New implements driver.Kind.
-func (k *Kind) New(_ context.Context, o driver.Options) (driver.Driver, error) {
+// New implements driver.Factory.
+func (k *Factory) New(_ context.Context, o driver.Options) (driver.Driver, error) {
 	return New(o.Cached, k.AutoApproved), nil
 }
