@@ -38,6 +38,7 @@ var rules = []rule{
 	{"if", 0, `put the statement before the if: only ":=" and "err =" belong into it`},
 	{"methods", 23, fmt.Sprintf("a type has methods in at most %d files: split the type", methodFiles-1)},
 	{"package", 10, fmt.Sprintf("a package has at most %d files without tests: split the package", packageFiles)},
+	{"names", 0, fmt.Sprintf("at most %d packages have a type of the same name: choose one that says what it is in its package", namePackages)},
 }
 
 // violation is a place that violates a rule.
@@ -82,6 +83,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 	var found []violation
 	methods := map[string][]string{} // files by package and type
 	packages := map[string]int{}     // number of files by folder
+	names := typeNames{}
 	for _, file := range files {
 		source, err := read(file)
 		if err != nil {
@@ -105,6 +107,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 			continue
 		}
 		packages[path.Dir(file)]++
+		names.add(file, syntax)
 		for _, d := range syntax.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
 				t := path.Dir(file) + "." + receiver(f.Recv.List[0].Type)
@@ -124,6 +127,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 			found = append(found, violation{"package", fmt.Sprintf("%s has %d files", folder, n)})
 		}
 	}
+	found = append(found, names.violations()...)
 	slices.SortFunc(found, func(a, b violation) int { return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.place, b.place)) })
 	return found, nil
 }
