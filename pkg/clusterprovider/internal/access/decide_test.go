@@ -243,7 +243,9 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		"a cluster whose clock is ahead": {func(s *observation) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
 		"its ttl is over":                {func(s *observation) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
 		"it asks for an issuer":          {func(s *observation) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secrets may not be read":    {func(s *observation) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)} }, "refuse: SecretsForbidden"},
+		"its Secrets may not be read": {func(s *observation) {
+			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)}
+		}, "refuse: SecretsForbidden"},
 		"the same when it asks for more": {func(s *observation) {
 			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)}
 			s.edit()
@@ -281,11 +283,15 @@ func TestDecide_Denied(t *testing.T) {
 		"it is deleted":                 {func(s *observation) { s.denied = true; s.delete() }, "leave"},
 		"it is deleted, and had access": {func(s *observation) { s.denied, s.ar.Finalizers = true, []string{oursFinalizer}; s.delete() }, "end, take back"},
 		"it is to be ignored":           {func(s *observation) { s.denied = true; s.annotate("ignore") }, "leave"},
-		"it is for no Cluster yet":      {func(s *observation) { s.denied, s.ar.Labels, s.ar.Spec.ClusterRef, s.noCluster = true, nil, nil, notFound }, "deny, leave"},
+		"it is for no Cluster yet": {func(s *observation) {
+			s.denied, s.ar.Labels, s.ar.Spec.ClusterRef, s.noCluster = true, nil, nil, notFound
+		}, "deny, leave"},
 		"without labels, for a Cluster": {func(s *observation) { s.denied, s.ar.Labels = true, nil }, "deny, leave"},
 		"it is another provider's":      {func(s *observation) { s.denied, s.ar.Labels, s.noCluster = true, nil, errNotOurs }, "leave"},
-		"another's, by the phase alone": {func(s *observation) { s.ar.Status.Phase, s.ar.Labels, s.noCluster = v1alpha1.REQUEST_DENIED, nil, notFound }, "leave"},
-		"not at all":                    {func(*observation) {}, "grant: its current spec has not been granted"},
+		"another's, by the phase alone": {func(s *observation) {
+			s.ar.Status.Phase, s.ar.Labels, s.noCluster = v1alpha1.REQUEST_DENIED, nil, notFound
+		}, "leave"},
+		"not at all": {func(*observation) {}, "grant: its current spec has not been granted"},
 	})
 }
 
