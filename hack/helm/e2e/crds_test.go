@@ -32,7 +32,7 @@ var others = []struct {
 }
 
 // othersKinds has the cluster serve the kinds of others that the charts can deploy.
-func othersKinds(t *testing.T, cluster *localhub.Hub) {
+func othersKinds(t *testing.T, cluster *localhub.Instance) {
 	t.Helper()
 	apply := []string{"apply", "--server-side"}
 	for _, o := range others {

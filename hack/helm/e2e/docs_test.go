@@ -82,7 +82,7 @@ func TestDocs_OperatingPage(t *testing.T) {
 
 // newReader is one who types what pages say: as an admin of a cluster, in a clone of the repository, with kubectl and its plugin, and with the programs
 // of folders besides.
-func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *typing.Session {
+func newReader(t *testing.T, cluster *localhub.Instance, folders ...string) *typing.Session {
 	t.Helper()
 	dir := t.TempDir()
 	artifacts := harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts")))(t)

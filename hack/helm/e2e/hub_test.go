@@ -42,7 +42,7 @@ func TestHubAndCluster(t *testing.T) {
 	ready(t, hub, charts.HubNamespace)
 	served(t, hub)
 
-	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": hub, "c1": cluster})}
+	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": hub, "c1": cluster})}
 	joining := p.Joining(t, "get", "token", "--context", "hub")
 	front := harness.Must(url.Parse(joining.Server))(t)
 	node := kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Reach: []string{front.Host}})
@@ -102,7 +102,7 @@ func TestHubAndCluster(t *testing.T) {
 
 // withNode starts a cluster that can be a hub. Its kube-apiserver gets to the pods of hub-apiserver once there is a node, which runs pods from when
 // run is called, with further arguments of the containers with a name.
-func withNode(t *testing.T) (hub *localhub.Hub, run func(argsOf map[string][]string) *kubelet.Kubelet) {
+func withNode(t *testing.T) (hub *localhub.Instance, run func(argsOf map[string][]string) *kubelet.Kubelet) {
 	t.Helper()
 	var node atomic.Pointer[kubelet.Kubelet]
 	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
@@ -146,7 +146,7 @@ func gitopsValues(t *testing.T) map[string]any {
 func on(name string) map[string]any { return map[string]any{name: true} }
 
 // endpoint says that the Service has a pod. Pods have no addresses here: whatever it is, the front gets to the pod.
-func endpoint(t *testing.T, hub *localhub.Hub) {
+func endpoint(t *testing.T, hub *localhub.Instance) {
 	t.Helper()
 	yes, name, port := true, "https", int32(8443)
 	slice := &discoveryv1.EndpointSlice{
@@ -159,7 +159,7 @@ func endpoint(t *testing.T, hub *localhub.Hub) {
 }
 
 // ready waits until all pods of a release are.
-func ready(t *testing.T, cluster *localhub.Hub, namespace string) {
+func ready(t *testing.T, cluster *localhub.Instance, namespace string) {
 	t.Helper()
 	harness.Eventually(t, "all pods in "+namespace+" are ready", func(ctx context.Context) (bool, error) {
 		all, err := harness.Kube(t, cluster.AdminConfig()).AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
@@ -178,7 +178,7 @@ func ready(t *testing.T, cluster *localhub.Hub, namespace string) {
 }
 
 // served waits until the front serves what hub-apiserver does.
-func served(t *testing.T, hub *localhub.Hub) {
+func served(t *testing.T, hub *localhub.Instance) {
 	t.Helper()
 	harness.Eventually(t, "the hub's APIs are served", func(ctx context.Context) (bool, error) {
 		_, err := harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().List(ctx, metav1.ListOptions{})

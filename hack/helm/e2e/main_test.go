@@ -43,14 +43,14 @@ const timeout = 30 * time.Second
 // helm is a release of a chart on a cluster.
 type helm struct {
 	*testing.T
-	cluster          *localhub.Hub
+	cluster          *localhub.Instance
 	chart, namespace string
 	config           *action.Configuration
 	// clientSide has upgrades send patches, as Helm 3 does, and not apply on the server.
 	clientSide bool
 }
 
-func newHelm(t *testing.T, cluster *localhub.Hub, chart, namespace string) *helm {
+func newHelm(t *testing.T, cluster *localhub.Instance, chart, namespace string) *helm {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true) // what is discovered of the server need not be read again for each manifest
 	kubeconfig := cluster.AdminKubeconfig()
@@ -154,7 +154,7 @@ func ways(t *testing.T, chart string) map[string]map[string]any {
 }
 
 // namespace makes one, if it is not there.
-func namespace(t *testing.T, cluster *localhub.Hub, name string) {
+func namespace(t *testing.T, cluster *localhub.Instance, name string) {
 	t.Helper()
 	_, err := harness.Kube(t, cluster.AdminConfig()).CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -164,7 +164,7 @@ func namespace(t *testing.T, cluster *localhub.Hub, name string) {
 }
 
 // gone waits until a namespace that was deleted has gone.
-func gone(t *testing.T, cluster *localhub.Hub, name string) {
+func gone(t *testing.T, cluster *localhub.Instance, name string) {
 	t.Helper()
 	harness.Eventually(t, "the namespace "+name+" goes", func(ctx context.Context) (bool, error) {
 		found, err := harness.Kube(t, cluster.AdminConfig()).CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

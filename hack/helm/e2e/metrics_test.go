@@ -22,7 +22,7 @@ import (
 
 // scrape reads the metrics of so many pods, those whose names begin with a prefix, as a Prometheus does whose ServiceAccount has the role, and
 // wants a metric among them. Others get none.
-func scrape(t *testing.T, cluster *localhub.Hub, node *kubelet.Kubelet, namespace, prefix string, pods int, role, metric string) {
+func scrape(t *testing.T, cluster *localhub.Instance, node *kubelet.Kubelet, namespace, prefix string, pods int, role, metric string) {
 	t.Helper()
 	account := func(name string) (token string) {
 		harness.MustKubectlOf(t, cluster, "", "create", "serviceaccount", name)

@@ -19,7 +19,7 @@ import (
 // upgradeFromTheHub verifies what docs/upgrade-agents.md says about agents of the chart: the hub sets a different image, and the values of the release
 // must then contain it. Helm refuses other values with a conflict. An upgrade without server-side apply, as by Helm 3, sets the image of the values, and
 // the agent applies the image of the work again.
-func upgradeFromTheHub(h *helm, hub *localhub.Hub, p harness.Plugin, values map[string]any) {
+func upgradeFromTheHub(h *helm, hub *localhub.Instance, p harness.Plugin, values map[string]any) {
 	h.Helper()
 	deployments := harness.Kube(h.T, h.cluster.AdminConfig()).AppsV1().Deployments(h.namespace)
 	image := func(ctx context.Context) (string, int64, error) {

@@ -85,7 +85,7 @@ func TestTakeOver_BesideAnAgent(t *testing.T) {
 	clean(h)
 }
 
-func deployments(t *testing.T, cluster *localhub.Hub) map[string]appsv1.DeploymentSpec {
+func deployments(t *testing.T, cluster *localhub.Instance) map[string]appsv1.DeploymentSpec {
 	t.Helper()
 	all := map[string]appsv1.DeploymentSpec{}
 	for _, d := range harness.Must(harness.Kube(t, cluster.AdminConfig()).AppsV1().Deployments(charts.HubNamespace).List(t.Context(), metav1.ListOptions{}))(t).Items {

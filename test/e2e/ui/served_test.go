@@ -30,7 +30,7 @@ type served struct {
 }
 
 // serve starts "kubectl hub ui" for a user of a hub, or for its admin if the user is empty. It ends with the test, by Ctrl-C.
-func serve(t *testing.T, h *localhub.Hub, user string, args ...string) *served {
+func serve(t *testing.T, h *localhub.Instance, user string, args ...string) *served {
 	t.Helper()
 	args = append([]string{"ui", "--no-browser"}, args...)
 	if user != "" {

@@ -23,7 +23,7 @@ import (
 var fleetOnce sync.Once
 
 // fleet is the shared hub with the example fleet on it. Other tests make clusters besides, so what is counted here has a label.
-func fleet(t *testing.T) *localhub.Hub {
+func fleet(t *testing.T) *localhub.Instance {
 	t.Helper()
 	h := harness.Hub(t)
 	fleetOnce.Do(func() {
@@ -36,7 +36,7 @@ func fleet(t *testing.T) *localhub.Hub {
 }
 
 // dana serves the page for a member of a team of the example fleet, who may list nothing but members.
-func dana(t *testing.T, h *localhub.Hub) *served {
+func dana(t *testing.T, h *localhub.Instance) *served {
 	t.Helper()
 	return serve(t, h, "dana", "--as-group", "dev-team")
 }
@@ -131,7 +131,7 @@ func TestViews_Admin(t *testing.T) {
 }
 
 // wantCommands runs the commands of the page in a shell, as users who paste them do.
-func wantCommands(t *testing.T, h *localhub.Hub, commands map[string]bool) {
+func wantCommands(t *testing.T, h *localhub.Instance, commands map[string]bool) {
 	t.Helper()
 	home := t.TempDir()
 	for line := range commands {
