@@ -4,7 +4,7 @@
 // Package placementscheduler writes the PlacementDecisions and the status of every Placement. pkg/placement decides which clusters are chosen, and
 // in which order what is written; this package passes it the objects and applies its results.
 //
-// All watched objects go into one placement.Hub, and nothing is scheduled before all of them are known: a placement that is scheduled without its
+// All watched objects go into one placement.Scheduler, and nothing is scheduled before all of them are known: a placement that is scheduled without its
 // clusters would lose them. A change only enqueues a round, which a moment later processes all changes since the last one. Each placement with a
 // result is then written by a worker, and is in no other round until that is done. All state of the process can be rebuilt: after it is killed
 // between two writes, the next one schedules from the existing objects, and continues.
