@@ -328,7 +328,7 @@ func TestVersions(t *testing.T) {
 	object := newCluster("blue")
 	object.Spec.Kubernetes.Version = "1.2.3"
 	_, err = p.Ensure(t.Context(), object, profiles[0])
-	if err == nil || !strings.Contains(err.Error(), "Kubernetes 1.2.3 not found in") ||
+	if err == nil || !strings.Contains(err.Error(), "no Kubernetes 1.2.3 in") ||
 		!strings.Contains(err.Error(), newest+", "+old) {
 		t.Errorf("an unknown version: %v", err)
 	}

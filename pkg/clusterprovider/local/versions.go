@@ -127,5 +127,5 @@ func (v *versions) choose(ctx context.Context, wanted, has string) (release, err
 		}
 		return k, nil
 	}
-	return release{}, fmt.Errorf("Kubernetes %s not found in %s: available versions are %s", chosen, v.dir, strings.Join(there, ", "))
+	return release{}, fmt.Errorf("no Kubernetes %s in %s: available versions are %s", chosen, v.dir, strings.Join(there, ", "))
 }
