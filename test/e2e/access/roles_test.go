@@ -42,7 +42,7 @@ func (p *providing) followsRoles(t *testing.T) {
 		t.Errorf("kubectl shows\n%s", out)
 	}
 	role := harness.Must(p.target.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: harness.Named("later")}, metav1.CreateOptions{}))(t)
-	says("RolesFound", "all roles")
+	says("RolesFound", "all referenced roles")
 	if err := p.target.RbacV1().ClusterRoles().Delete(t.Context(), role.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

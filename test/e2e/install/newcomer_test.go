@@ -127,8 +127,8 @@ func wantRows(t *testing.T, out, set string, want ...string) {
 func TestNewcomer_GetsAHub(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
-	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
-	harness.Contains(t, n.mustLocalhub(t, "down"), "does not run")
+	harness.Contains(t, n.mustLocalhub(t, "status"), "is not running")
+	harness.Contains(t, n.mustLocalhub(t, "down"), "is not running")
 
 	up := n.mustLocalhub(t, "up")
 	if !regexp.MustCompile(`(?m)^The hub is up after \d+\S*: 15 clusters, 8 sets, \d+ memberships, 1 placement, 0 works, 1 access request\.$`).MatchString(up) ||
@@ -193,7 +193,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	n.wantStartedAgain(t, "hub-certificate-approver", after["hub-certificate-approver"])
 
 	n.mustLocalhub(t, "down")
-	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
+	harness.Contains(t, n.mustLocalhub(t, "status"), "is not running")
 	if left := n.running(t); len(left) > 0 {
 		t.Errorf("after make down these processes run: %v", left)
 	}
@@ -212,7 +212,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	if left := n.running(t); len(left) > 0 {
 		t.Errorf("after make clean these processes run: %v", left)
 	}
-	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
+	harness.Contains(t, n.mustLocalhub(t, "status"), "is not running")
 	for _, left := range harness.Must(os.ReadDir(n.home))(t) {
 		t.Errorf("%s was written outside of the hub's directory", left.Name())
 	}
