@@ -56,7 +56,7 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 		m.Node.Kill(harness.ServerNamespace(s.name), pod)
 	}
 	s.goesOn(servers[0], leader)
-	says(t, m.Instance, "it is said that a pod is missing", "hub-apiserver has 1 of 2", "get", "clustermanager", s.name, "-o",
+	says(t, m.Instance, "the condition reports a missing pod", "hub-apiserver has 1 of 2", "get", "clustermanager", s.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="HubRegistrationDegraded")].message}`)
 	says(t, m.Instance, "the hub is available", "True", "get", "clustermanager", s.name, "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
 	// A request would have been recorded before.

@@ -235,7 +235,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 		"its own":                {of: "teams/lost", goes: true, end: true},
 		"another request's":      {of: "teams/kept", end: true},
 		"another provider's":     {by: hub.Identity{Name: "q", Environment: "e"}, of: "teams/lost", end: true},
-		"there are none":         {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
+		"Secrets are forbidden":  {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
 		"unknown, with an error": {of: "teams/lost", refuse: errors.New("the hub is away")},
 	} {
 		t.Run(name, func(t *testing.T) {
