@@ -132,7 +132,7 @@ func (f *folder) describe(variable string, value ast.Expr) {
 	}
 }
 
-// usedFor is the kind of the metrics that a call makes with a description: one of the library, or of the tallies and moments of pkg/controllers/kit.
+// usedFor is the kind of the metrics that a call makes with a description: one of the library, or of the tallies and moments of pkg/kit.
 func usedFor(call *ast.CallExpr) string {
 	switch called(call) {
 	case "NewTally":

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 	metricsmanager "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/clustermanager"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 )

@@ -3,7 +3,7 @@
 
 package operator
 
-import "github.com/clusterhub/clusterhub/pkg/controllers/kit"
+import "github.com/clusterhub/clusterhub/pkg/kit"
 
 // Statements returns the statements of all controllers of hub-operator, whether flags disable them or not.
 func (o *Options) Statements() []kit.Controller { return o.all() }

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeworks"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/placements/placementscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
@@ -31,6 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/finishedworks"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/workevents"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // entry is a controller, and the processes that run it.

@@ -3,7 +3,7 @@
 
 package manager
 
-import "github.com/clusterhub/clusterhub/pkg/controllers/kit"
+import "github.com/clusterhub/clusterhub/pkg/kit"
 
 // Statements returns the descriptions of all controllers, whether flags disable them or not.
 func (o *Options) Statements() (all []kit.Controller) {

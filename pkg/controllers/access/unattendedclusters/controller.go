@@ -7,7 +7,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // Controller returns the name, the setup and the permissions of the controller.

@@ -18,9 +18,9 @@ import (
 	edgeapi "github.com/clusterhub/clusterhub/pkg/apis/edge"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge"
 	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 const (

@@ -17,10 +17,10 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge"
 	"github.com/clusterhub/clusterhub/pkg/edge/engine"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // decided are the inputs of a decision about a placement.

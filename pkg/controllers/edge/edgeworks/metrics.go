@@ -6,7 +6,7 @@ package edgeworks
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // writes are totals over the works of all placements.

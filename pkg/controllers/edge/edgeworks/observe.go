@@ -17,10 +17,10 @@ import (
 
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 	"github.com/clusterhub/clusterhub/pkg/edge/delivery"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // observe returns the state that the cluster reports for the current generation of a work. Reports for another generation do not count.

@@ -16,8 +16,8 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 const name = "agentroles"

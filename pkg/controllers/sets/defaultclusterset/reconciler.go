@@ -24,7 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 const (

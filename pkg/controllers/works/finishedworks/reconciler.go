@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // longest is the longest TTL that counts. It is longer than any that is useful, and short enough to be added to a time.

@@ -15,8 +15,8 @@ import (
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 // The rates and bursts of events: for each cluster, and for all together. Events beyond them are dropped.

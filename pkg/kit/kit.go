@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kit has what the controllers share: the backoff of retries, patches that do not overwrite other writers, when an object counts as gone,
-// errors that become conditions, and which objects are reconciled because of a change.
+// Package kit is the library of the controllers of the hub and of hub-operator: retries with backoff, patches that do not overwrite other writers,
+// when an object counts as gone, errors that become conditions, and watches that map a change to the objects to reconcile.
 //
-// What only one controller needs is not here.
+// Code that only one controller needs belongs to that controller.
 package kit
 
 import (
