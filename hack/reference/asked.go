@@ -43,7 +43,7 @@ var (
 	// The comment of each place that asks: // Permission (key: value; …): when. The keys say what the code has in variables.
 	told = regexp.MustCompile(`(?s)(?:^|\n)Permission(?: \(([^)]*)\))?: (.+)$`)
 	// rules are the types of required rights.
-	rules = map[string]bool{"permission.Rule": true, "authorizer.AttributesRecord": true, "authorizationv1.ResourceAttributes": true, "question": true}
+	rules = map[string]bool{"rbac.Permission": true, "authorizer.AttributesRecord": true, "authorizationv1.ResourceAttributes": true, "question": true}
 	// groups are the constants GroupName, by the folder below pkg/apis.
 	groups = map[string]string{"cluster": cluster.GroupName, "edge": edge.GroupName, "openmcp": openmcp.GroupName, "work": work.GroupName}
 )

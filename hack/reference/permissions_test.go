@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 )
 
 // TestAsked_IsAllTold tries what fails the build: a place that asks for a right and does not say when, one of which not all can be read, and a
 // comment about a right that is not asked for any more.
 func TestAsked_IsAllTold(t *testing.T) {
 	const head = "package x\n\nimport \"github.com/clusterhub/clusterhub/pkg/apis/cluster\"\n\nconst PluginName = \"Weather\"\n\nfunc f(verb string) any {\n"
-	const rule = "return permission.Rule{Verb: \"create\", Group: cluster.GroupName, Resource: \"managedclusters\", Subresource: \"rain\", Name: name}\n}\n"
+	const rule = "return rbac.Permission{Verb: \"create\", Group: cluster.GroupName, Resource: \"managedclusters\", Subresource: \"rain\", Name: name}\n}\n"
 	for name, test := range map[string]struct{ text, want, refused string }{
 		"told":           {"// Permission (name: the cloud): it rains.\n" + rule, "it rains create managedclusters/rain cluster.open-cluster-management.io the cloud Weather", ""},
 		"on the object":  {"// Permission: it rains.\nreturn p.Require(ctx,\npermission.On(a, \"delete\", \"\"))\n}\n", "it rains delete that of the object that of the object the object Weather", ""},

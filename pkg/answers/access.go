@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // target reads what a question is about.
@@ -86,7 +87,7 @@ func (h *HubView) rules(ctx context.Context, namespace string) (rules diagnosis.
 
 // review checks all permissions that could be needed with the front. All users may check their own.
 func (h *HubView) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
-	facts.Reviews = map[diagnosis.Permission]diagnosis.Read[diagnosis.Review]{}
+	facts.Reviews = map[rbac.Permission]diagnosis.Read[diagnosis.Review]{}
 	self := false
 	if me, err := h.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}); err == nil {
 		self = me.Status.UserInfo.Username == facts.User && len(facts.Groups) == 0
@@ -113,7 +114,7 @@ func (h *HubView) review(ctx context.Context, facts *diagnosis.AccessFacts) erro
 }
 
 // reviewOf checks one permission: of the user itself, of any user, or of any user in a namespace, depending on which review the user may create.
-func (h *HubView) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p diagnosis.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
+func (h *HubView) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p rbac.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
 	attributes := &authorizationv1.ResourceAttributes{Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Namespace: p.Namespace, Name: p.Name}
 	if self {
 		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -52,7 +53,7 @@ func (h *HubView) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFact
 		if err != nil {
 			return err
 		}
-		accept := diagnosis.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "accept", Name: facts.Name}
+		accept := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "accept", Name: facts.Name}
 		upstreams := accept
 		upstreams.Group = registration.RegisterGroup
 		facts.Accepters = rules.Holders(accept, upstreams)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // AccessMissing means that no rule allows the user what the question is about.
@@ -28,7 +30,7 @@ type AccessFacts struct {
 	Target Target
 	Ways   []AccessWay
 	// Reviews are the results of the front's reviews.
-	Reviews map[Permission]Read[Review]
+	Reviews map[rbac.Permission]Read[Review]
 	Rules   RBACRules
 }
 
@@ -161,8 +163,8 @@ func (f *AccessFacts) missing(w *AccessWay, n *Need) Finding {
 	return found
 }
 
-func (f *AccessFacts) granter(p Permission) Permission {
-	g := Permission{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterrolebindings"}
+func (f *AccessFacts) granter(p rbac.Permission) rbac.Permission {
+	g := rbac.Permission{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterrolebindings"}
 	if p.Namespace != "" {
 		g.Resource, g.Namespace = "rolebindings", p.Namespace
 	}
@@ -184,7 +186,7 @@ func userFlag(user string) (flag, value string) {
 }
 
 // roleName returns a name for a role with one permission. Names of roles allow all characters except slashes and percent signs.
-func roleName(user string, p Permission) string {
+func roleName(user string, p rbac.Permission) string {
 	name := strings.Join([]string{user, p.Verb, p.resource(), p.Name}, ":")
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r == '/' || r == '%' || r <= ' ' || r > '~' {

@@ -9,58 +9,9 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
-
-// Permission is one right: a verb on a name of a resource, or of a subresource. Without a namespace it is a right on objects that are in
-// none.
-type Permission struct {
-	Verb, Group, Resource, Subresource string
-	Namespace, Name                    string
-}
-
-// String returns the rule as it is written in a Role or ClusterRole, in the words of the hub's errors.
-func (p Permission) String() string {
-	names, where := "", ""
-	if p.Name != "" {
-		names = fmt.Sprintf("resourceNames: [%q], ", p.Name)
-	}
-	if p.Namespace != "" {
-		where = " in the namespace " + p.Namespace
-	}
-	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", p.Group, p.resource(), names, p.Verb, where)
-}
-
-func (p Permission) resource() string {
-	if p.Subresource == "" {
-		return p.Resource
-	}
-	return p.Resource + "/" + p.Subresource
-}
-
-// Short returns a short description.
-func (p Permission) Short() string {
-	text := p.Verb + " " + p.resource()
-	if p.Name != "" {
-		text += " " + p.Name
-	}
-	if p.Namespace != "" {
-		text += " in " + p.Namespace
-	}
-	return text
-}
-
-// allowedBy reports whether a rule grants the permission. RBAC compares literally: only "*" of verbs, groups and resources matches all.
-func (p Permission) allowedBy(rule *rbacv1.PolicyRule) bool {
-	has := func(listed []string, wanted ...string) bool {
-		return slices.ContainsFunc(listed, func(l string) bool { return l == "*" || slices.Contains(wanted, l) })
-	}
-	resources := []string{p.resource()}
-	if p.Subresource != "" {
-		resources = append(resources, "*/"+p.Subresource)
-	}
-	return has(rule.Verbs, p.Verb) && has(rule.APIGroups, p.Group) && has(rule.Resources, resources...) &&
-		(len(rule.ResourceNames) == 0 || p.Name != "" && slices.Contains(rule.ResourceNames, p.Name))
-}
 
 // RBACRules are the rules of RBAC that the user may read. The roles and bindings are in the namespace of the question.
 type RBACRules struct {
@@ -99,7 +50,7 @@ func policyText(r *rbacv1.PolicyRule) string {
 }
 
 // hidden returns which rules could not be read that could grant a permission.
-func (r *RBACRules) hidden(p Permission) (why []string) {
+func (r *RBACRules) hidden(p rbac.Permission) (why []string) {
 	for _, w := range []string{r.ClusterRoles.Why(), r.ClusterRoleBindings.Why()} {
 		if w != "" {
 			why = append(why, w)
@@ -117,7 +68,7 @@ func (r *RBACRules) hidden(p Permission) (why []string) {
 }
 
 // grants returns all grants of a permission by the rules that may be read.
-func (r *RBACRules) grants(p Permission) (all []Grant) {
+func (r *RBACRules) grants(p rbac.Permission) (all []Grant) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	clusterRoles, _ := r.ClusterRoles.Get()
 	for i := range clusterRoles {
@@ -126,7 +77,7 @@ func (r *RBACRules) grants(p Permission) (all []Grant) {
 	add := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		role := ref.Kind + " " + ref.Name
 		for i := range rules[role] {
-			if !p.allowedBy(&rules[role][i]) {
+			if !p.AllowedBy(&rules[role][i]) {
 				continue
 			}
 			for _, s := range subjects {
@@ -178,7 +129,7 @@ func (r *RBACRules) names(p Permission, user string, groups []string) (names []s
 		for j := range roles[i].Rules {
 			rule := &roles[i].Rules[j]
 			for _, p.Name = range rule.ResourceNames {
-				if bound[roles[i].Name] && p.allowedBy(rule) {
+				if bound[roles[i].Name] && p.AllowedBy(rule) {
 					names = append(names, p.Name)
 				}
 			}

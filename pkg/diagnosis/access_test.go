@@ -10,6 +10,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 const hubGroup = "cluster.open-cluster-management.io"
@@ -130,7 +132,7 @@ func TestOfAccess_ByReview(t *testing.T) {
 	ways, _ := Ways("get", Target{Set: "s"})
 	p := ways[0].Needs[0].Any[0]
 	answer := func(review Read[Review], rules RBACRules) Answer {
-		return OfAccess(AccessFacts{User: "bob", Verb: "get", Target: Target{Set: "s"}, Ways: ways, Reviews: map[Permission]Read[Review]{p: review}, Rules: rules})
+		return OfAccess(AccessFacts{User: "bob", Verb: "get", Target: Target{Set: "s"}, Ways: ways, Reviews: map[rbac.Permission]Read[Review]{p: review}, Rules: rules})
 	}
 	has := rulesWith(rbacv1.Subject{Kind: "User", Name: "bob"}, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	none := RBACRules{ClusterRoles: Hidden[[]rbacv1.ClusterRole]("no roles"), ClusterRoleBindings: Hidden[[]rbacv1.ClusterRoleBinding]("no bindings")}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -47,7 +48,7 @@ func (t Target) String() string {
 type Need struct {
 	// Name is a short description of the permission.
 	Name string
-	Any  []Permission
+	Any  []rbac.Permission
 }
 
 // An AccessWay is one way to be allowed to do something: all needs must be met.
@@ -87,7 +88,7 @@ func Ways(verb string, t Target) ([]AccessWay, error) {
 		return labelWays(t.Label)
 	}
 	plain := slices.Contains([]string{"get", "list", "watch", "create", "update", "patch", "delete"}, verb)
-	p := Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Subresource: t.Subresource, Name: t.Cluster}
+	p := rbac.Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Subresource: t.Subresource, Name: t.Cluster}
 	if t.Set != "" {
 		p.Resource, p.Name = "managedclustersets", t.Set
 	}
@@ -103,7 +104,7 @@ func Ways(verb string, t Target) ([]AccessWay, error) {
 		return []AccessWay{withRole(one(p), setRole(verb), t.Set)}, nil
 	case t.Set == "" && verb == verbAccept, t.Set == "" && verb == verbLeave:
 		p.Verb, p.Subresource = "update", verb
-		need := Need{Name: p.Short(), Any: []Permission{p}}
+		need := Need{Name: p.Short(), Any: []rbac.Permission{p}}
 		if verb == verbAccept {
 			other := p
 			other.Group = registration.RegisterGroup
@@ -118,8 +119,8 @@ func Ways(verb string, t Target) ([]AccessWay, error) {
 	return nil, fmt.Errorf("verb %q is not supported for %s: use one of %s", verb, t, strings.Join(AccessVerbs(t), ", "))
 }
 
-func one(p Permission) AccessWay {
-	return AccessWay{Name: "by name", Needs: []Need{{p.Short(), []Permission{p}}}}
+func one(p rbac.Permission) AccessWay {
+	return AccessWay{Name: "by name", Needs: []Need{{p.Short(), []rbac.Permission{p}}}}
 }
 
 func withRole(w AccessWay, role, set string) AccessWay {
@@ -139,36 +140,36 @@ func setRole(verb string) string {
 }
 
 func works(namespace string) AccessWay {
-	p := Permission{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: namespace}
+	p := rbac.Permission{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: namespace}
 	name := "in all namespaces"
 	if namespace != "" {
 		name = "in the namespace of the cluster"
 	}
-	return AccessWay{Name: name, Needs: []Need{{p.Short(), []Permission{p}}}}
+	return AccessWay{Name: name, Needs: []Need{{p.Short(), []rbac.Permission{p}}}}
 }
 
 func bindWay(p Permission, t Target) AccessWay {
 	get := p
 	get.Verb = "get"
 	p.Verb, p.Subresource = "create", verbBind
-	w := AccessWay{Name: "by the name of the set", Role: "user", Set: t.Set, Needs: []Need{{get.Short(), []Permission{get}}, {p.Short(), []Permission{p}}}}
+	w := AccessWay{Name: "by the name of the set", Role: "user", Set: t.Set, Needs: []Need{{get.Short(), []rbac.Permission{get}}, {p.Short(), []rbac.Permission{p}}}}
 	if t.Namespace != "" {
-		binding := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersetbindings", Namespace: t.Namespace}
-		w.Needs = append(w.Needs, Need{binding.Short(), []Permission{binding}})
+		binding := rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersetbindings", Namespace: t.Namespace}
+		w.Needs = append(w.Needs, Need{binding.Short(), []rbac.Permission{binding}})
 	}
 	return w
 }
 
 // clusterWays returns the way by the name of the cluster, and one for each set that it is in.
 func clusterWays(p Permission, t Target) []AccessWay {
-	ways := []AccessWay{{Name: "by the name of the cluster", Needs: []Need{{p.Short(), []Permission{p}}}}}
+	ways := []AccessWay{{Name: "by the name of the cluster", Needs: []Need{{p.Short(), []rbac.Permission{p}}}}}
 	for _, set := range t.SetsOf {
-		get := Permission{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
-		way := AccessWay{Name: "by the set " + set, Set: set, Role: "viewer", Needs: []Need{{get.Short(), []Permission{get}}}}
+		get := rbac.Permission{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
+		way := AccessWay{Name: "by the set " + set, Set: set, Role: "viewer", Needs: []Need{{get.Short(), []rbac.Permission{get}}}}
 		if p.Verb != "get" && p.Verb != "list" && p.Verb != "watch" {
 			verb := get
 			verb.Verb = p.Verb
-			way.Needs, way.Role = append(way.Needs, Need{verb.Short(), []Permission{verb}}), "admin"
+			way.Needs, way.Role = append(way.Needs, Need{verb.Short(), []rbac.Permission{verb}}), "admin"
 		}
 		ways = append(ways, way)
 	}
@@ -185,7 +186,7 @@ func (f *AccessFacts) AddMoves() {
 		return
 	}
 	key, groups := cluster.ClusterSetLabel+":", GroupsOf(f.User, f.Groups)
-	p := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
+	p := rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
 	for _, name := range f.Rules.names(p, f.User, groups) {
 		other, ok := strings.CutPrefix(name, key)
 		if !ok || other == "" || other == "*" || other == cluster.DefaultSet {
@@ -195,7 +196,7 @@ func (f *AccessFacts) AddMoves() {
 			break // each needs a review by the front
 		}
 		p.Name = name
-		f.Ways = append(f.Ways, AccessWay{Name: "for clusters that move between default and the set " + other, Needs: []Need{{p.Short(), []Permission{p}}}})
+		f.Ways = append(f.Ways, AccessWay{Name: "for clusters that move between default and the set " + other, Needs: []Need{{p.Short(), []rbac.Permission{p}}}})
 	}
 }
 
@@ -209,10 +210,10 @@ func labelWays(label string) ([]AccessWay, error) {
 		return nil, errors.New("a label must have the form KEY=VALUE")
 	}
 	if !cluster.IsReservedLabel(key) {
-		p := Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters"}
-		return []AccessWay{{Name: "on all clusters", Needs: []Need{{p.Short(), []Permission{p}}}}}, nil
+		p := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters"}
+		return []AccessWay{{Name: "on all clusters", Needs: []Need{{p.Short(), []rbac.Permission{p}}}}}, nil
 	}
-	p := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
+	p := rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
 	need := Need{Name: p.Short() + " " + key + ":" + value}
 	for _, name := range []string{key + ":" + value, key + ":*", "*"} {
 		p.Name = name
@@ -220,7 +221,7 @@ func labelWays(label string) ([]AccessWay, error) {
 	}
 	ways := []AccessWay{{Name: "by the label", Needs: []Need{need}}}
 	if key == cluster.ClusterSetLabel && value != "" {
-		join := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: value}
+		join := rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: value}
 		ways = append(ways, one(join))
 	}
 	return ways, nil

@@ -11,5 +11,7 @@
 // aggregationRule of a ClusterRole (a controller copies the selected rules into the role). It does not consider rights of other authorizers (webhook,
 // node, CEL).
 //
+// A Permission is what a request needs: a verb on a resource, with the rule that grants it.
+//
 // An Index has one writer, which updates it from the watches of both kinds in any order. Readers use a Snapshot, which never changes.
 package rbac

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // User is the user of the requests. Other users have no permissions.
@@ -55,13 +55,13 @@ func AdmittedAtOnce(n int, request func(i int) error) int {
 // Authorizer grants User its rules. It compares names literally as RBAC does.
 type Authorizer struct {
 	// Grants are the rules that User has.
-	Grants []permission.Rule
+	Grants []rbac.Permission
 	// Denials are denied explicitly, where RBAC would have no opinion.
-	Denials []permission.Rule
+	Denials []rbac.Permission
 	// Err is the error for anything that is not granted.
 	Err error
 	// Asked are the checked permissions, in order.
-	Asked []permission.Rule
+	Asked []rbac.Permission
 	// Odd are requests that no RBAC rule for an API resource can match.
 	Odd []authorizer.Attributes
 
@@ -70,7 +70,7 @@ type Authorizer struct {
 
 // Authorize implements authorizer.Authorizer.
 func (f *Authorizer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	rule := permission.Rule{
+	rule := rbac.Permission{
 		Verb: a.GetVerb(), Group: a.GetAPIGroup(),
 		Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(), Namespace: a.GetNamespace(),
 	}
@@ -112,19 +112,19 @@ func (f *Authorizer) Names() []string {
 }
 
 // Rule returns the permission on one name of a resource, or of a subresource written resource/subresource.
-func Rule(verb, group, resource, name string) permission.Rule {
+func Rule(verb, group, resource, name string) rbac.Permission {
 	resource, subresource, _ := strings.Cut(resource, "/")
-	return permission.Rule{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name}
+	return rbac.Permission{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name}
 }
 
 // Label returns the permission on a label of clusters.
-func Label(name string) permission.Rule {
+func Label(name string) rbac.Permission {
 	return Rule("create", cluster.GroupName, "managedclusters/label", name)
 }
 
 // Labels returns the permissions on labels of clusters.
-func Labels(names ...string) []permission.Rule {
-	var rules []permission.Rule
+func Labels(names ...string) []rbac.Permission {
+	var rules []rbac.Permission
 	for _, name := range names {
 		rules = append(rules, Label(name))
 	}
@@ -132,7 +132,7 @@ func Labels(names ...string) []permission.Rule {
 }
 
 // Join returns the older permission on a set's label.
-func Join(set string) permission.Rule {
+func Join(set string) rbac.Permission {
 	return Rule("create", cluster.GroupName, "managedclustersets/join", set)
 }
 
@@ -215,12 +215,12 @@ func sameLabels(a, b runtime.Object) bool {
 var ruleText = regexp.MustCompile(`\{apiGroups: [^}]*\}`)
 
 // MissingRules returns the rules that a 403 names. It parses them as YAML of a ClusterRole.
-func MissingRules(t *testing.T, err error) []permission.Rule {
+func MissingRules(t *testing.T, err error) []rbac.Permission {
 	t.Helper()
 	if !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v, want a 403", err)
 	}
-	var rules []permission.Rule
+	var rules []rbac.Permission
 	for _, text := range ruleText.FindAllString(err.Error(), -1) {
 		var rule rbacv1.PolicyRule
 		if err := yaml.UnmarshalStrict([]byte(text), &rule); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -54,9 +55,9 @@ var hubs = map[schema.GroupResource]func(finalizer string) bool{
 
 // Rules returns the spellings of the permission to finalize the object of a request. Users who may accept a cluster have it, too: the finalizers of a
 // cluster are about its acceptance, and Open Cluster Management's controllers have only that permission.
-func Rules(a admission.Attributes) []permission.Rule {
+func Rules(a admission.Attributes) []rbac.Permission {
 	// Permission: a finalizer of the hub is added or removed.
-	rules := []permission.Rule{permission.On(a, "update", "finalizers")}
+	rules := []rbac.Permission{permission.On(a, "update", "finalizers")}
 	if permission.Is(a, cluster.Resource("managedclusters")) {
 		// Permission: a finalizer of the hub is added to a ManagedCluster or removed, by a user without the right to its finalizers.
 		rules = append(rules, permission.Accept(a)...)

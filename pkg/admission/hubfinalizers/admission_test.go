@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 type kind struct {
@@ -66,7 +67,7 @@ func (k kind) attributes(object, old runtime.Object, subresource string) admissi
 	return at.Request{Object: object, Old: old, Group: k.group, Resource: k.resource, Subresource: subresource}.Attributes()
 }
 
-func (k kind) rule(subresource string) permission.Rule {
+func (k kind) rule(subresource string) rbac.Permission {
 	rule := at.Rule("update", k.group, k.resource+"/"+subresource, "a")
 	rule.Namespace = k.namespace
 	return rule
@@ -97,7 +98,7 @@ func TestAdmission_TheHubsFinalizersNeedTheRight(t *testing.T) {
 				if rules := at.MissingRules(t, unlessGenerated(attributes, err)); len(rules) > 1 {
 					t.Errorf("%s of %s of %s: %v", what, f, k.resource, err)
 				}
-				grants := []permission.Rule{k.rule("finalizers")}
+				grants := []rbac.Permission{k.rule("finalizers")}
 				if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: grants}), attributes); (err == nil) != (attributes.GetName() == "a") {
 					t.Errorf("%s of %s of %s, with the right: %v", what, f, k.resource, err)
 				}
@@ -140,17 +141,17 @@ func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 	k := kinds[0]
 	register := k.rule("accept")
 	register.Group = permission.RegisterGroup
-	for _, rule := range []permission.Rule{k.rule("accept"), register} {
+	for _, rule := range []rbac.Permission{k.rule("accept"), register} {
 		for _, attributes := range []admission.Attributes{
 			k.attributes(k.held(k.hubs...), k.held(), ""), k.attributes(k.dying(), k.dying(k.hubs...), ""),
 		} {
-			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{rule}}), attributes); err != nil {
+			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{rule}}), attributes); err != nil {
 				t.Errorf("%v: %v", rule, err)
 			}
 		}
 	}
 	other := kinds[1]
-	_, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{other.rule("accept")}}),
+	_, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{other.rule("accept")}}),
 		other.attributes(other.held(other.hubs...), other.held(), ""))
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("%s: %v", other.resource, err)
@@ -167,14 +168,14 @@ func TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd(t *testing.T) {
 			t.Errorf("%s, with the right to make a cluster alone: %v", f, err)
 		}
 		for _, subresource := range []string{"finalizers", "accept"} {
-			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.rule(subresource)}}), creation); err != nil {
+			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{k.rule(subresource)}}), creation); err != nil {
 				t.Errorf("%s, with %s: %v", f, subresource, err)
 			}
 		}
 	}
 	update := at.Rule("update", k.group, k.resource, "a")
 	for _, f := range k.others {
-		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{update}}), k.attributes(k.held(f), nil, "")); err != nil {
+		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{update}}), k.attributes(k.held(f), nil, "")); err != nil {
 			t.Errorf("%s, with the right to add it later: %v", f, err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -80,8 +81,8 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 			}{
 				"who may write":         {&at.Authorizer{}, c.refused},
 				"who cannot be asked":   {&at.Authorizer{Err: errors.New("connection refused")}, c.refused},
-				"who has its end":       {&at.Authorizer{Grants: []permission.Rule{end}}, c.toOwner},
-				"upstream's controller": {&at.Authorizer{Grants: []permission.Rule{accept}}, c.toOwner},
+				"who has its end":       {&at.Authorizer{Grants: []rbac.Permission{end}}, c.toOwner},
+				"upstream's controller": {&at.Authorizer{Grants: []rbac.Permission{accept}}, c.toOwner},
 			} {
 				_, err := at.Validate(t, plugin(try.a), request.Attributes())
 				if apierrors.IsRequestEntityTooLargeError(err) != try.refused || err != nil && !try.refused {

@@ -14,10 +14,10 @@ import (
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 var (
@@ -58,7 +58,7 @@ func (k kind) attributes(object, old runtime.Object, subresource string) admissi
 	return at.Request{Object: object, Old: old, Group: k.group, Resource: k.resource, Subresource: subresource}.Attributes()
 }
 
-func (k kind) delete() permission.Rule {
+func (k kind) delete() rbac.Permission {
 	rule := at.Rule("delete", k.group, k.resource, "a")
 	rule.Namespace = k.namespace
 	return rule
@@ -85,7 +85,7 @@ func TestAdmission_AChangeNeedsTheRightToDelete(t *testing.T) {
 				if rules := at.MissingRules(t, err); len(a.Asked) != 1 || a.Asked[0] != k.delete() || len(rules) != 1 || rules[0].Verb != "delete" {
 					t.Errorf("%s/%s, %s: %v, asked %v", k.resource, subresource, what, err, a.Asked)
 				}
-				if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), attributes); err != nil {
+				if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{k.delete()}}), attributes); err != nil {
 					t.Errorf("%s/%s, %s, by who may delete it: %v", k.resource, subresource, what, err)
 				}
 			}
@@ -104,7 +104,7 @@ func TestAdmission_ABirthWithAnOwnerNeedsItWhereOthersBuildOnTheObject(t *testin
 				t.Errorf("%s, %s: %v", k.resource, name, err)
 			}
 		}
-		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), k.attributes(k.owned(missing), nil, "")); err != nil {
+		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{k.delete()}}), k.attributes(k.owned(missing), nil, "")); err != nil {
 			t.Errorf("%s, by who may delete it: %v", k.resource, err)
 		}
 	}

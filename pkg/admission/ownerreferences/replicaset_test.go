@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 func labelled(labels map[string]string) runtime.Object {
@@ -47,7 +47,7 @@ func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 			if _, err := at.Validate(t, plugin(&at.Authorizer{}), asked); c.asks != apierrors.IsForbidden(err) || !c.asks && err != nil {
 				t.Errorf("%s, %q: without the right: %v", name, subresource, err)
 			}
-			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), asked); err != nil {
+			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{k.delete()}}), asked); err != nil {
 				t.Errorf("%s, %q: with the right: %v", name, subresource, err)
 			}
 		}
@@ -88,7 +88,7 @@ func TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete(t *testing.T) {
 		if _, err := at.Validate(t, plugin(&at.Authorizer{}), asked); c.asks != apierrors.IsForbidden(err) || !c.asks && err != nil {
 			t.Errorf("%s: without the right: %v", name, err)
 		}
-		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), asked); err != nil {
+		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []rbac.Permission{k.delete()}}), asked); err != nil {
 			t.Errorf("%s: with the right: %v", name, err)
 		}
 	}

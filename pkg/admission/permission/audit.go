@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apiserver/pkg/audit"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // AnnotationPrefix is the prefix of the keys of the audit annotations with the permissions that a request used or lacked. The name of the plugin that
@@ -30,21 +32,21 @@ const (
 
 // Used adds an audit annotation with the rules by which the storage of a resource allows a request. The key ends with the name of the resource, or of
 // the operation.
-func Used(ctx context.Context, storage string, rules ...Rule) {
+func Used(ctx context.Context, storage string, rules ...rbac.Permission) {
 	if len(rules) > 0 {
 		annotate(ctx, storage, allowed, rules)
 	}
 }
 
 // Lacked is like Used, for a rejected request, with the rules that its user lacks.
-func Lacked(ctx context.Context, storage string, rules ...Rule) {
+func Lacked(ctx context.Context, storage string, rules ...rbac.Permission) {
 	annotate(ctx, storage, refused, rules)
 }
 
 // annotate adds an audit annotation with a decision and its rules. The storage decides again when the object was changed concurrently, and an
 // annotation cannot be replaced. So a decision that differs from the previous one has a key with a number, and the one with the highest number took
 // effect.
-func annotate(ctx context.Context, plugin, outcome string, rules []Rule) {
+func annotate(ctx context.Context, plugin, outcome string, rules []rbac.Permission) {
 	request := audit.AuditContextFrom(ctx)
 	if !request.Enabled() {
 		return
@@ -67,11 +69,11 @@ func annotate(ctx context.Context, plugin, outcome string, rules []Rule) {
 }
 
 // summary returns an outcome with its rules, as far as there is room. Names are quoted, because users choose them.
-func summary(outcome string, rules []Rule) string {
+func summary(outcome string, rules []rbac.Permission) string {
 	text := outcome + ":"
 	for i, r := range rules {
 		more := fmt.Sprintf(" %d more", len(rules)-i)
-		next := r.short()
+		next := short(r)
 		if i > 0 {
 			next = "," + next
 		}
@@ -83,8 +85,8 @@ func summary(outcome string, rules []Rule) string {
 	return text
 }
 
-// short returns a short form of the rule: verb, resource and group as kubectl writes them, and the name, if there is one.
-func (r Rule) short() string {
+// short returns verb, resource and group of a permission as kubectl writes them, and the name, if there is one.
+func short(r rbac.Permission) string {
 	text := " " + r.Verb + " " + r.Resource + "." + r.Group
 	if r.Subresource != "" {
 		text += "/" + r.Subresource

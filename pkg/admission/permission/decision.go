@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // maxNamed is the largest number of missing permissions in an error: enough to see what is wrong. Each needs calls of the authorizer.
@@ -22,9 +24,9 @@ type Decision struct {
 	plugin     string
 	attributes admission.Attributes
 
-	held     []Rule
+	held     []rbac.Permission
 	what     []string
-	lacking  []Rule
+	lacking  []rbac.Permission
 	failures []error
 	unseen   int
 }
@@ -35,14 +37,14 @@ func (g *Guard) Decide(a admission.Attributes) *Decision {
 }
 
 // Uses records a rule that the user has, and that allows a part of the request.
-func (d *Decision) Uses(rule Rule) {
+func (d *Decision) Uses(rule rbac.Permission) {
 	if !slices.Contains(d.held, rule) {
 		d.held = append(d.held, rule)
 	}
 }
 
 // Lacks records what is rejected, and the rule that would allow it.
-func (d *Decision) Lacks(what string, rule Rule, err error) {
+func (d *Decision) Lacks(what string, rule rbac.Permission, err error) {
 	d.what = append(d.what, what)
 	d.lacking = append(d.lacking, rule)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // Guard is embedded in plugins that check permissions. No such plugin starts without an authorizer.
@@ -42,7 +44,7 @@ func (g *Guard) ValidateInitialization() error {
 
 // Require returns nil for a user who has one of the rules, which are spellings of one permission. Otherwise it returns a 403 that says what the user
 // cannot do, and names the first rule.
-func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string, rules ...Rule) error {
+func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string, rules ...rbac.Permission) error {
 	d := g.Decide(a)
 	if held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...); held != nil {
 		d.Uses(*held)
@@ -54,7 +56,7 @@ func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string
 
 // Excused reports whether the user has one of the rules, which are spellings of one permission: to exceed a bound. The error reports that the
 // authorizer failed. A user without the permission is rejected because of the bound, so the decision records no missing permission.
-func (g *Guard) Excused(ctx context.Context, a admission.Attributes, rules ...Rule) (bool, error) {
+func (g *Guard) Excused(ctx context.Context, a admission.Attributes, rules ...rbac.Permission) (bool, error) {
 	held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...)
 	if held == nil {
 		return false, err

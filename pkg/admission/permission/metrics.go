@@ -6,6 +6,8 @@ package permission
 import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // refusals has a series for each rule that a plugin can check. No label contains what users send.
@@ -18,7 +20,7 @@ var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 func init() { legacyregistry.MustRegister(refusals) }
 
 // count adds what a request lacks.
-func count(plugin string, lacking []Rule) {
+func count(plugin string, lacking []rbac.Permission) {
 	for _, r := range lacking {
 		refusals.WithLabelValues(plugin, r.Verb, r.resource()).Inc()
 	}

@@ -11,6 +11,7 @@ import (
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // refusals returns the values of the metric for a plugin.
@@ -44,7 +45,7 @@ func TestDecision_RefusalsAreCountedByRuleWhateverTheNames(t *testing.T) {
 	g := permission.NewGuard(plugin)
 	g.SetAuthorizer(&at.Authorizer{Grants: at.Labels("held")})
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
-	for _, rule := range []permission.Rule{at.Label("held"), at.Label("a"), at.Label("b"), at.Rule("delete", "g", "sets", "s")} {
+	for _, rule := range []rbac.Permission{at.Label("held"), at.Label("a"), at.Label("b"), at.Rule("delete", "g", "sets", "s")} {
 		_ = g.Require(t.Context(), request, "do this", rule)
 	}
 	if _, err := g.Excused(t.Context(), request, at.Label("c")); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // Is reports whether a request is for a resource, in any version and with any subresource.
@@ -62,17 +63,17 @@ func Stored(a admission.Attributes) (updated, old metav1.Object, ok bool) {
 
 // On returns the permission for a verb on the object of a request, or on a subresource of it. An object with a generated name has no name yet when it
 // is created, and needs a permission on all names.
-func On(a admission.Attributes, verb, subresource string) Rule {
-	return Rule{
+func On(a admission.Attributes, verb, subresource string) rbac.Permission {
+	return rbac.Permission{
 		Verb: verb, Group: a.GetResource().Group, Resource: a.GetResource().Resource, Subresource: subresource,
 		Name: a.GetName(), Namespace: a.GetNamespace(),
 	}
 }
 
 // Accept returns the spellings of the permission to accept the cluster of a request: the hub's, and that of upstream's roles.
-func Accept(a admission.Attributes) []Rule {
+func Accept(a admission.Attributes) []rbac.Permission {
 	hub := On(a, "update", "accept")
 	upstream := hub
 	upstream.Group = RegisterGroup
-	return []Rule{hub, upstream}
+	return []rbac.Permission{hub, upstream}
 }

@@ -18,6 +18,7 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 func TestHolds_NoRuleIsHeldByWhoHasNone(t *testing.T) {
@@ -92,9 +93,9 @@ func TestDecision_OneRefusalNamesAllThatIsMissing(t *testing.T) {
 
 func TestRequire_NamesTheFirstRuleToThoseWhoHoldNone(t *testing.T) {
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
-	for held, rule := range map[string]permission.Rule{"the first": at.Label("a"), "another spelling": at.Label("b")} {
+	for held, rule := range map[string]rbac.Permission{"the first": at.Label("a"), "another spelling": at.Label("b")} {
 		g := permission.NewGuard("x")
-		g.SetAuthorizer(&at.Authorizer{Grants: []permission.Rule{rule}})
+		g.SetAuthorizer(&at.Authorizer{Grants: []rbac.Permission{rule}})
 		if err := g.Require(t.Context(), request, "do this", at.Labels("a", "b")...); err != nil {
 			t.Errorf("%s: %v", held, err)
 		}
@@ -138,7 +139,7 @@ func TestObjects_OfOneKind(t *testing.T) {
 }
 
 func TestRule_IsWrittenAsItStandsInARole(t *testing.T) {
-	for want, rule := range map[string]permission.Rule{
+	for want, rule := range map[string]rbac.Permission{
 		`{apiGroups: ["g"], resources: ["r/s"], resourceNames: ["n"], verbs: ["v"]}`:                  {Verb: "v", Group: "g", Resource: "r", Subresource: "s", Name: "n"},
 		`{apiGroups: ["g"], resources: ["r"], resourceNames: ["n"], verbs: ["v"]} in the namespace a`: {Verb: "v", Group: "g", Resource: "r", Name: "n", Namespace: "a"},
 		// This object has no name yet.

@@ -18,6 +18,7 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // plugin returns a plugin that measures clusters by an annotation.
@@ -109,12 +110,12 @@ func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
 		"being deleted, and not measurable": {old: odd, new: odd, holder: true},
 	} {
 		for _, subresource := range []string{"", "status"} {
-			for _, rule := range []permission.Rule{
+			for _, rule := range []rbac.Permission{
 				{}, at.Rule("update", cluster.GroupName, "managedclusters/finalizers", "c1"),
 				at.Rule("update", permission.RegisterGroup, "managedclusters/accept", "c1"),
 			} {
 				p := plugin()
-				p.SetAuthorizer(&at.Authorizer{Grants: []permission.Rule{rule}})
+				p.SetAuthorizer(&at.Authorizer{Grants: []rbac.Permission{rule}})
 				p.CheckSpace = func() error { return errors.New("the etcd is full") }
 				want := c.all
 				if rule.Verb != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -33,7 +34,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	// Permission (name: the set): a ManagedClusterSetBinding is made.
-	bind := permission.Rule{
+	bind := rbac.Permission{
 		Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: binding.Spec.ClusterSet,
 	}
 	return p.Require(ctx, a, "bind the cluster set "+binding.Spec.ClusterSet, bind)

@@ -15,9 +15,10 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-func bind(set string) permission.Rule {
+func bind(set string) rbac.Permission {
 	return at.Rule("create", "cluster.open-cluster-management.io", "managedclustersets/bind", set)
 }
 
@@ -48,17 +49,17 @@ func requests(set string) map[string]at.Request {
 
 func TestValidate_WhoMayBind(t *testing.T) {
 	for who, c := range map[string]struct {
-		grants  []permission.Rule
+		grants  []rbac.Permission
 		allowed bool
 	}{
 		"nothing":                {},
-		"bind":                   {grants: []permission.Rule{bind("dev")}, allowed: true},
-		"bind of another set":    {grants: []permission.Rule{bind("qa"), bind("*"), bind("ns"), bind("")}},
-		"join":                   {grants: []permission.Rule{at.Join("dev")}},
-		"get":                    {grants: []permission.Rule{at.Rule("get", cluster.GroupName, "managedclustersets", "dev")}},
-		"update instead":         {grants: []permission.Rule{at.Rule("update", cluster.GroupName, "managedclustersets/bind", "dev")}},
-		"bind in another group":  {grants: []permission.Rule{at.Rule("create", permission.RegisterGroup, "managedclustersets/bind", "dev")}},
-		"creation of the object": {grants: []permission.Rule{at.Rule("create", cluster.GroupName, "managedclustersetbindings", "dev")}},
+		"bind":                   {grants: []rbac.Permission{bind("dev")}, allowed: true},
+		"bind of another set":    {grants: []rbac.Permission{bind("qa"), bind("*"), bind("ns"), bind("")}},
+		"join":                   {grants: []rbac.Permission{at.Join("dev")}},
+		"get":                    {grants: []rbac.Permission{at.Rule("get", cluster.GroupName, "managedclustersets", "dev")}},
+		"update instead":         {grants: []rbac.Permission{at.Rule("update", cluster.GroupName, "managedclustersets/bind", "dev")}},
+		"bind in another group":  {grants: []rbac.Permission{at.Rule("create", permission.RegisterGroup, "managedclustersets/bind", "dev")}},
+		"creation of the object": {grants: []rbac.Permission{at.Rule("create", cluster.GroupName, "managedclustersetbindings", "dev")}},
 	} {
 		for how, request := range requests("dev") {
 			t.Run(who+"/"+how, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestValidate_WhoMayBind(t *testing.T) {
 				if c.allowed && err != nil || !c.allowed && !apierrors.IsForbidden(err) {
 					t.Fatalf("got %v, want allowed: %t", err, c.allowed)
 				}
-				if want := []permission.Rule{bind("dev")}; !slices.Equal(a.Asked, want) || len(a.Odd) > 0 {
+				if want := []rbac.Permission{bind("dev")}; !slices.Equal(a.Asked, want) || len(a.Odd) > 0 {
 					t.Errorf("asked for %v, want %v; odd: %v", a.Asked, want, a.Odd)
 				}
 			})
@@ -79,7 +80,7 @@ func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
 	b := binding("dev")
 	b.Name = "mine"
 	r := at.Request{Object: b, Resource: "managedclustersetbindings", Version: "v1beta2"}
-	if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{bind("mine")}}),
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []rbac.Permission{bind("mine")}}),
 		r.Attributes()); !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v, want a 403", err)
 	}
@@ -88,7 +89,7 @@ func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
 func TestValidate_TheRefusalNamesTheRuleToAskFor(t *testing.T) {
 	for how, request := range requests("dev") {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
-		if rules := at.MissingRules(t, err); !slices.Equal(rules, []permission.Rule{bind("dev")}) {
+		if rules := at.MissingRules(t, err); !slices.Equal(rules, []rbac.Permission{bind("dev")}) {
 			t.Errorf("%s: %v asks for %v", how, err, rules)
 		}
 		if !strings.Contains(err.Error(), `user "ann" cannot bind the cluster set dev`) {

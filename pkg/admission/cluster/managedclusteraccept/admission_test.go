@@ -21,10 +21,11 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-func right(group, subresource, name string) permission.Rule {
-	return permission.Rule{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: name}
+func right(group, subresource, name string) rbac.Permission {
+	return rbac.Permission{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: name}
 }
 
 var (
@@ -73,21 +74,21 @@ func requestsOf(from, to bool) map[string]at.Request {
 
 func TestValidate_WhoMayAcceptAndDeny(t *testing.T) {
 	rights := map[string]struct {
-		grants             []permission.Rule
+		grants             []rbac.Permission
 		mayAccept, mayDeny bool
 	}{
 		"nothing":                     {},
-		"accept":                      {grants: []permission.Rule{accept}, mayAccept: true, mayDeny: true},
-		"accept in upstream's group":  {grants: []permission.Rule{registerAccept}, mayAccept: true, mayDeny: true},
-		"leave":                       {grants: []permission.Rule{leave}, mayDeny: true},
-		"leave in upstream's group":   {grants: []permission.Rule{right(permission.RegisterGroup, "leave", "c1")}},
-		"accept of another cluster":   {grants: []permission.Rule{right(cluster.GroupName, "accept", "c2")}},
-		"accept of no name":           {grants: []permission.Rule{right(cluster.GroupName, "accept", ""), right(cluster.GroupName, "accept", "*")}},
-		"leave of another cluster":    {grants: []permission.Rule{right(cluster.GroupName, "leave", "c2")}},
-		"update of the cluster":       {grants: []permission.Rule{right(cluster.GroupName, "", "c1")}},
-		"update of its status":        {grants: []permission.Rule{right(cluster.GroupName, "status", "c1")}},
-		"accept in a third group":     {grants: []permission.Rule{right("", "accept", "c1"), right("view.clusterhub.dev", "accept", "c1")}},
-		"another verb on accept":      {grants: []permission.Rule{at.Rule("create", cluster.GroupName, "managedclusters/accept", "c1")}},
+		"accept":                      {grants: []rbac.Permission{accept}, mayAccept: true, mayDeny: true},
+		"accept in upstream's group":  {grants: []rbac.Permission{registerAccept}, mayAccept: true, mayDeny: true},
+		"leave":                       {grants: []rbac.Permission{leave}, mayDeny: true},
+		"leave in upstream's group":   {grants: []rbac.Permission{right(permission.RegisterGroup, "leave", "c1")}},
+		"accept of another cluster":   {grants: []rbac.Permission{right(cluster.GroupName, "accept", "c2")}},
+		"accept of no name":           {grants: []rbac.Permission{right(cluster.GroupName, "accept", ""), right(cluster.GroupName, "accept", "*")}},
+		"leave of another cluster":    {grants: []rbac.Permission{right(cluster.GroupName, "leave", "c2")}},
+		"update of the cluster":       {grants: []rbac.Permission{right(cluster.GroupName, "", "c1")}},
+		"update of its status":        {grants: []rbac.Permission{right(cluster.GroupName, "status", "c1")}},
+		"accept in a third group":     {grants: []rbac.Permission{right("", "accept", "c1"), right("view.clusterhub.dev", "accept", "c1")}},
+		"another verb on accept":      {grants: []rbac.Permission{at.Rule("create", cluster.GroupName, "managedclusters/accept", "c1")}},
 		"every label of the clusters": {grants: at.Labels("*")},
 	}
 	for who, r := range rights {
@@ -100,7 +101,7 @@ func TestValidate_WhoMayAcceptAndDeny(t *testing.T) {
 	}
 }
 
-func try(t *testing.T, grants []permission.Rule, request at.Request, allowed bool) {
+func try(t *testing.T, grants []rbac.Permission, request at.Request, allowed bool) {
 	t.Helper()
 	a := &at.Authorizer{Grants: grants}
 	_, err := at.Validate(t, pluginFor(a), request.Attributes())
@@ -113,7 +114,7 @@ func try(t *testing.T, grants []permission.Rule, request at.Request, allowed boo
 }
 
 func TestValidate_AnAgentThatLeftCannotComeBackByItself(t *testing.T) {
-	plugin := pluginFor(&at.Authorizer{Grants: []permission.Rule{leave}})
+	plugin := pluginFor(&at.Authorizer{Grants: []rbac.Permission{leave}})
 	for name, request := range requestsOf(true, false) {
 		if _, err := at.Validate(t, plugin, request.Attributes()); err != nil {
 			t.Errorf("leave by %s: %v", name, err)
@@ -129,7 +130,7 @@ func TestValidate_AnAgentThatLeftCannotComeBackByItself(t *testing.T) {
 func TestValidate_LeavingIsNotAskedForWhenAccepting(t *testing.T) {
 	a := &at.Authorizer{}
 	_, _ = at.Validate(t, pluginFor(a), at.Request{Object: clusterThat(true), Old: clusterThat(false)}.Attributes())
-	if want := []permission.Rule{accept, registerAccept}; !slices.Equal(a.Asked, want) {
+	if want := []rbac.Permission{accept, registerAccept}; !slices.Equal(a.Asked, want) {
 		t.Errorf("asked for %v, want %v", a.Asked, want)
 	}
 }
@@ -153,7 +154,7 @@ func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
 			t.Run(fmt.Sprintf("%t/%s", to, name), func(t *testing.T) {
 				_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
 				rules := at.MissingRules(t, err)
-				if !slices.Equal(rules, []permission.Rule{accept}) {
+				if !slices.Equal(rules, []rbac.Permission{accept}) {
 					t.Fatalf("%v\nasks for %v", err, rules)
 				}
 				verb := map[bool]string{true: "accept", false: "deny"}[to]
@@ -178,12 +179,12 @@ func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
 }
 
 func TestValidate_ADenialInOneGroupIsNotGoneAroundByTheOtherButLeavingIsARightOfItsOwn(t *testing.T) {
-	a := &at.Authorizer{Denials: []permission.Rule{accept}, Grants: []permission.Rule{registerAccept}}
+	a := &at.Authorizer{Denials: []rbac.Permission{accept}, Grants: []rbac.Permission{registerAccept}}
 	r := at.Request{Object: clusterThat(true), Old: clusterThat(false)}
 	if _, err := at.Validate(t, pluginFor(a), r.Attributes()); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want a 403", err)
 	}
-	a = &at.Authorizer{Denials: []permission.Rule{accept}, Grants: []permission.Rule{leave}}
+	a = &at.Authorizer{Denials: []rbac.Permission{accept}, Grants: []rbac.Permission{leave}}
 	r = at.Request{Object: clusterThat(false), Old: clusterThat(true)}
 	if _, err := at.Validate(t, pluginFor(a), r.Attributes()); err != nil {
 		t.Errorf("leaving: %v", err)
@@ -208,7 +209,7 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 		"marked for removal": {hub: marked, refused: true},
 	} {
 		for how, request := range requestsOf(false, true) {
-			_, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{accept}}, c.hub), request.Attributes())
+			_, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []rbac.Permission{accept}}, c.hub), request.Attributes())
 			if (err != nil) != c.refused || c.refused && !apierrors.IsForbidden(err) {
 				t.Errorf("%s, %s: got %v, want refused: %t", name, how, err, c.refused)
 			}
@@ -217,7 +218,7 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 			}
 		}
 		for how, request := range requestsOf(true, false) {
-			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{leave}}, c.hub),
+			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []rbac.Permission{leave}}, c.hub),
 				request.Attributes()); err != nil {
 				t.Errorf("%s, deny by %s: %v", name, how, err)
 			}
@@ -227,7 +228,7 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 
 func TestValidate_NoClusterIsAcceptedBeforeTheNamespacesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the plugin waits for ten seconds
-		p := pluginFor(&at.Authorizer{Grants: []permission.Rule{accept}})
+		p := pluginFor(&at.Authorizer{Grants: []rbac.Permission{accept}})
 		p.SetReadyFunc(func() bool { return false })
 		_, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes())
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "are not known yet") {

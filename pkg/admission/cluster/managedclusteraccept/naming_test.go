@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -27,14 +27,14 @@ func clusterSaying(accepted bool, annotation, value string) *cluster.ManagedClus
 // approved, or which IAM role is accepted, because this is decided with the acceptance. The exception is the key or the ARN of a new cluster.
 func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 	rights := map[string]struct {
-		grants []permission.Rule
+		grants []rbac.Permission
 		may    bool
 	}{
 		"nothing":                    {},
-		"accept":                     {[]permission.Rule{accept}, true},
-		"accept in upstream's group": {[]permission.Rule{registerAccept}, true},
-		"accept of another cluster":  {[]permission.Rule{right(cluster.GroupName, "accept", "c2")}, false},
-		"leave":                      {[]permission.Rule{leave}, false},
+		"accept":                     {[]rbac.Permission{accept}, true},
+		"accept in upstream's group": {[]rbac.Permission{registerAccept}, true},
+		"accept of another cluster":  {[]rbac.Permission{right(cluster.GroupName, "accept", "c2")}, false},
+		"leave":                      {[]rbac.Permission{leave}, false},
 	}
 	type change struct{ annotation, from, to string }
 	requests := map[string]at.Request{

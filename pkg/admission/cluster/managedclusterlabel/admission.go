@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -80,11 +81,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // held returns the rule by which the user may make a change, or nil. The error reports that the authorizer failed.
-func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLabelChange) (*permission.Rule, error) {
-	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
+func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLabelChange) (*rbac.Permission, error) {
+	rules := []rbac.Permission{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
 		// Permission (name: the set): a label `cluster.open-cluster-management.io/clusterset` is added, changed or removed. Deprecated: that on the label is enough.
-		rules = append(rules, permission.Rule{
+		rules = append(rules, rbac.Permission{
 			Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value,
 		})
 	}
@@ -95,9 +96,9 @@ func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLab
 	return held, err
 }
 
-func labelRule(name string) permission.Rule {
+func labelRule(name string) rbac.Permission {
 	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed. Between a set and the set `default`, that of the set is enough.
-	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
+	return rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 
 // reservedLabelChange is a reserved label that is added or removed.

@@ -16,6 +16,7 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 const (
@@ -159,7 +160,7 @@ func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
 }
 
 func TestValidate_OtherPermissionsDoNotHelp(t *testing.T) {
-	others := map[string][]permission.Rule{
+	others := map[string][]rbac.Permission{
 		"another value":            at.Labels(teamKey + ":b"),
 		"another key":              at.Labels(regionKey+":a", regionKey+":*"),
 		"a pattern of the key":     at.Labels("cluster.open-cluster-management.io/*:a", "cluster.open-cluster-management.io/*"),
@@ -249,27 +250,27 @@ func TestValidate_JoinStillMovesAClusterBetweenSetsButWarns(t *testing.T) {
 	out := at.Cluster("c1")
 	for name, c := range map[string]struct {
 		request  at.Request
-		grants   []permission.Rule
+		grants   []rbac.Permission
 		warnings []string
 		refused  bool
 	}{
-		"into a set, at create": {request: at.Request{Object: in("dev")}, grants: []permission.Rule{at.Join("dev")},
+		"into a set, at create": {request: at.Request{Object: in("dev")}, grants: []rbac.Permission{at.Join("dev")},
 			warnings: []string{"dev"}},
-		"into a set": {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("dev")},
+		"into a set": {request: at.Request{Object: in("dev"), Old: out}, grants: []rbac.Permission{at.Join("dev")},
 			warnings: []string{"dev"}},
-		"out of a set": {request: at.Request{Object: out, Old: in("dev")}, grants: []permission.Rule{at.Join("dev")},
+		"out of a set": {request: at.Request{Object: out, Old: in("dev")}, grants: []rbac.Permission{at.Join("dev")},
 			warnings: []string{"dev"}},
-		"between sets": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Join("qa")},
+		"between sets": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []rbac.Permission{at.Join("dev"), at.Join("qa")},
 			warnings: []string{"dev", "qa"}},
-		"between sets, mixed": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":qa")},
+		"between sets, mixed": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []rbac.Permission{at.Join("dev"), at.Label(setKey + ":qa")},
 			warnings: []string{"dev"}},
 		"the label permission is better": {request: at.Request{Object: in("dev"), Old: out},
-			grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":*")}},
-		"into another set": {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("qa"), at.Join("*")},
+			grants: []rbac.Permission{at.Join("dev"), at.Label(setKey + ":*")}},
+		"into another set": {request: at.Request{Object: in("dev"), Old: out}, grants: []rbac.Permission{at.Join("qa"), at.Join("*")},
 			refused: true},
-		"stolen from a set": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("qa")}, refused: true,
+		"stolen from a set": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []rbac.Permission{at.Join("qa")}, refused: true,
 			warnings: []string{"qa"}},
-		"given away": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev")}, refused: true,
+		"given away": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []rbac.Permission{at.Join("dev")}, refused: true,
 			warnings: []string{"dev"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +370,7 @@ func TestValidate_ARequestMakesABoundedNumberOfChanges(t *testing.T) {
 		}
 		return pairs
 	}
-	all := &at.Authorizer{Grants: []permission.Rule{labelRule("*")}}
+	all := &at.Authorizer{Grants: []rbac.Permission{labelRule("*")}}
 	most, tooMany := at.Cluster("c1", labels(maxChanges)...), at.Cluster("c1", labels(maxChanges+1)...)
 	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: most}.Attributes()); err != nil {
 		t.Errorf("%d changes: %v", maxChanges, err)

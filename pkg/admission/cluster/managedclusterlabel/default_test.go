@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // withDefaultSet returns a plugin of a hub with the feature gate on or off.
@@ -35,43 +35,43 @@ func TestAttack_TheDefaultSetGivesNoOtherRight(t *testing.T) {
 	a, other := at.Label(setKey+":a"), at.Label(teamKey+":x")
 	for name, c := range map[string]struct {
 		before, after []string
-		grants        []permission.Rule
+		grants        []rbac.Permission
 		// made reports whether the cluster is new, and off whether the hub has no default set.
 		made, off bool
 		// lacks is the label whose permission is missing. It is empty if the change is allowed.
 		lacks string
 	}{
-		"a set takes a cluster that is in none":      {before: in("default"), after: in("a"), grants: []permission.Rule{a}},
-		"by the older right":                         {before: in("default"), after: in("a"), grants: []permission.Rule{at.Join("a")}},
+		"a set takes a cluster that is in none":      {before: in("default"), after: in("a"), grants: []rbac.Permission{a}},
+		"by the older right":                         {before: in("default"), after: in("a"), grants: []rbac.Permission{at.Join("a")}},
 		"by the right to all values":                 {before: in("default"), after: in("a"), grants: at.Labels(setKey + ":*")},
-		"it gives it back":                           {before: in("a"), after: in("default"), grants: []permission.Rule{a}},
+		"it gives it back":                           {before: in("a"), after: in("default"), grants: []rbac.Permission{a}},
 		"no right":                                   {before: in("default"), after: in("a"), lacks: setKey + ":a"},
 		"a right to default is none to a set":        {before: in("default"), after: in("a"), grants: at.Labels(setKey + ":default"), lacks: setKey + ":a"},
 		"nor to a set that is left":                  {before: in("a"), after: in("default"), grants: at.Labels(setKey + ":default"), lacks: setKey + ":a"},
-		"a right to another set is none to this one": {before: in("default"), after: in("b"), grants: []permission.Rule{a}, lacks: setKey + ":b"},
-		"stolen from a set":                          {before: in("b"), after: in("a"), grants: []permission.Rule{a}, lacks: setKey + ":b"},
-		"stolen in two steps: the first":             {before: in("b"), after: in("default"), grants: []permission.Rule{a}, lacks: setKey + ":b"},
-		"given to a set":                             {before: in("a"), after: in("b"), grants: []permission.Rule{a}, lacks: setKey + ":b"},
-		"global is a value as any other":             {before: in("default"), after: in("global"), grants: []permission.Rule{a}, lacks: setKey + ":global"},
-		"given to global":                            {before: in("a"), after: in("global"), grants: []permission.Rule{a}, lacks: setKey + ":global"},
-		"an alias of default":                        {before: in("a"), after: in("Default"), grants: []permission.Rule{a}, lacks: setKey + ":Default"},
+		"a right to another set is none to this one": {before: in("default"), after: in("b"), grants: []rbac.Permission{a}, lacks: setKey + ":b"},
+		"stolen from a set":                          {before: in("b"), after: in("a"), grants: []rbac.Permission{a}, lacks: setKey + ":b"},
+		"stolen in two steps: the first":             {before: in("b"), after: in("default"), grants: []rbac.Permission{a}, lacks: setKey + ":b"},
+		"given to a set":                             {before: in("a"), after: in("b"), grants: []rbac.Permission{a}, lacks: setKey + ":b"},
+		"global is a value as any other":             {before: in("default"), after: in("global"), grants: []rbac.Permission{a}, lacks: setKey + ":global"},
+		"given to global":                            {before: in("a"), after: in("global"), grants: []rbac.Permission{a}, lacks: setKey + ":global"},
+		"an alias of default":                        {before: in("a"), after: in("Default"), grants: []rbac.Permission{a}, lacks: setKey + ":Default"},
 
-		"a cluster that is made comes into default": {after: in("default"), grants: []permission.Rule{a}, made: true, lacks: setKey + ":default"},
-		"or into a set": {after: in("a"), grants: []permission.Rule{a}, made: true},
-		"one without the label comes into default": {after: in("default"), grants: []permission.Rule{a}, lacks: setKey + ":default"},
-		"one without the label comes into a set":   {after: in("a"), grants: []permission.Rule{a}},
-		"default is removed":                       {before: in("default"), grants: []permission.Rule{a}, lacks: setKey + ":default"},
+		"a cluster that is made comes into default": {after: in("default"), grants: []rbac.Permission{a}, made: true, lacks: setKey + ":default"},
+		"or into a set": {after: in("a"), grants: []rbac.Permission{a}, made: true},
+		"one without the label comes into default": {after: in("default"), grants: []rbac.Permission{a}, lacks: setKey + ":default"},
+		"one without the label comes into a set":   {after: in("a"), grants: []rbac.Permission{a}},
+		"default is removed":                       {before: in("default"), grants: []rbac.Permission{a}, lacks: setKey + ":default"},
 		"default is emptied":                       {before: in("default"), after: in(""), grants: append(at.Labels(setKey+":"), a), lacks: setKey + ":default"},
 		"an empty label becomes default":           {before: in(""), after: in("default"), grants: at.Labels(setKey + ":"), lacks: setKey + ":default"},
 
-		"another label beside it": {before: in("default"), after: append(in("a"), teamKey, "x"), grants: []permission.Rule{a}, lacks: teamKey + ":x"},
-		"with the right to that":  {before: in("default"), after: append(in("a"), teamKey, "x"), grants: []permission.Rule{a, other}},
-		"default of another key":  {before: []string{teamKey, "default"}, after: []string{teamKey, "x"}, grants: []permission.Rule{other}, lacks: teamKey + ":default"},
+		"another label beside it": {before: in("default"), after: append(in("a"), teamKey, "x"), grants: []rbac.Permission{a}, lacks: teamKey + ":x"},
+		"with the right to that":  {before: in("default"), after: append(in("a"), teamKey, "x"), grants: []rbac.Permission{a, other}},
+		"default of another key":  {before: []string{teamKey, "default"}, after: []string{teamKey, "x"}, grants: []rbac.Permission{other}, lacks: teamKey + ":default"},
 		"a set of another key does not count": {before: append(in("default"), teamKey, "y"), after: []string{teamKey, "x"},
 			grants: append(at.Labels(teamKey+":y"), other), lacks: setKey + ":default"},
 
-		"without a default set, it is a set as any other": {before: in("default"), after: in("a"), grants: []permission.Rule{a}, off: true, lacks: setKey + ":default"},
-		"also one that is joined":                         {before: in("a"), after: in("default"), grants: []permission.Rule{a}, off: true, lacks: setKey + ":default"},
+		"without a default set, it is a set as any other": {before: in("default"), after: in("a"), grants: []rbac.Permission{a}, off: true, lacks: setKey + ":default"},
+		"also one that is joined":                         {before: in("a"), after: in("default"), grants: []rbac.Permission{a}, off: true, lacks: setKey + ":default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := at.Request{Object: at.Cluster("c1", c.after...)}

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -151,7 +152,7 @@ func TestAdmission_WhoMayAcceptIsNotHeldBack(t *testing.T) {
 	for _, group := range []string{cluster.GroupName, permission.RegisterGroup} {
 		f := newFixture(1)
 		f.cache.has("p1")
-		f.a.Grants = []permission.Rule{at.Rule("update", group, "managedclusters/accept", "p2")}
+		f.a.Grants = []rbac.Permission{at.Rule("update", group, "managedclusters/accept", "p2")}
 		if err := f.create(t, "p2"); err != nil {
 			t.Errorf("%s: %v", group, err)
 		}

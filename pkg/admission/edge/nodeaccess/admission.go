@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -111,7 +112,7 @@ func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name string) error {
 	d := p.Decide(a)
 	// Permission (name: the cluster): an EdgeNode is made, changed or deleted. The right to update a set's clusters counts, too.
-	byName := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Name: name}
+	byName := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Name: name}
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), byName)
 	if held == nil && err == nil {
 		held, err = p.bySet(ctx, a.GetUserInfo(), name)
@@ -125,7 +126,7 @@ func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name strin
 }
 
 // bySet returns the permission to update the clusters of a set that currently has the cluster.
-func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permission.Rule, error) {
+func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*rbac.Permission, error) {
 	c, err := p.cluster(ctx, name)
 	if c == nil || p.Sets == nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permis
 	}
 	for _, set := range sets {
 		// Permission (name: a set that the cluster is in): an EdgeNode is made, changed or deleted, by a user who may also get these clusters.
-		rule := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
+		rule := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
 		if held, err := permission.Holds(ctx, p.Authorizer, who, rule); held != nil || err != nil {
 			return held, err
 		}

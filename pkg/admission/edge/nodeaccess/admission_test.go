@@ -18,9 +18,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -57,11 +57,11 @@ func pluginFor(a *at.Authorizer) *Plugin {
 	return p
 }
 
-func byName(verb, name string) permission.Rule {
+func byName(verb, name string) rbac.Permission {
 	return at.Rule(verb, cluster.GroupName, "managedclusters", name)
 }
 
-func bySet(verb, set string) permission.Rule {
+func bySet(verb, set string) rbac.Permission {
 	return at.Rule(verb, cluster.GroupName, "managedclustersets/clusters", set)
 }
 
@@ -107,19 +107,19 @@ func validate(t *testing.T, p *Plugin, a admission.Attributes) error {
 
 func TestValidate_WhoMayWrite(t *testing.T) {
 	for who, c := range map[string]struct {
-		grants  []permission.Rule
+		grants  []rbac.Permission
 		allowed bool
 	}{
 		"nothing":                            {},
-		"update of the cluster":              {[]permission.Rule{byName("update", "c1")}, true},
-		"update of the clusters of a set":    {[]permission.Rule{bySet("update", "shops")}, true},
-		"update of another cluster":          {[]permission.Rule{byName("update", "c2"), byName("update", ""), byName("update", "*")}, false},
-		"update of another set":              {[]permission.Rule{bySet("update", "qa"), bySet("update", ""), bySet("update", "c1")}, false},
-		"patch, get and delete":              {[]permission.Rule{byName("patch", "c1"), byName("get", "c1"), byName("delete", "c1"), bySet("patch", "dev"), bySet("get", "dev")}, false},
-		"update of the set":                  {[]permission.Rule{at.Rule("update", cluster.GroupName, "managedclustersets", "dev")}, false},
-		"update of the status of it":         {[]permission.Rule{at.Rule("update", cluster.GroupName, "managedclusters/status", "c1")}, false},
-		"the verbs on edgenodes":             {[]permission.Rule{at.Rule("update", edge.GroupName, "edgenodes", "c1"), at.Rule("delete", edge.GroupName, "edgenodes", "c1")}, false},
-		"update of managedclusters of views": {[]permission.Rule{at.Rule("update", "clusterview.open-cluster-management.io", "managedclusters", "c1")}, false},
+		"update of the cluster":              {[]rbac.Permission{byName("update", "c1")}, true},
+		"update of the clusters of a set":    {[]rbac.Permission{bySet("update", "shops")}, true},
+		"update of another cluster":          {[]rbac.Permission{byName("update", "c2"), byName("update", ""), byName("update", "*")}, false},
+		"update of another set":              {[]rbac.Permission{bySet("update", "qa"), bySet("update", ""), bySet("update", "c1")}, false},
+		"patch, get and delete":              {[]rbac.Permission{byName("patch", "c1"), byName("get", "c1"), byName("delete", "c1"), bySet("patch", "dev"), bySet("get", "dev")}, false},
+		"update of the set":                  {[]rbac.Permission{at.Rule("update", cluster.GroupName, "managedclustersets", "dev")}, false},
+		"update of the status of it":         {[]rbac.Permission{at.Rule("update", cluster.GroupName, "managedclusters/status", "c1")}, false},
+		"the verbs on edgenodes":             {[]rbac.Permission{at.Rule("update", edge.GroupName, "edgenodes", "c1"), at.Rule("delete", edge.GroupName, "edgenodes", "c1")}, false},
+		"update of managedclusters of views": {[]rbac.Permission{at.Rule("update", "clusterview.open-cluster-management.io", "managedclusters", "c1")}, false},
 	} {
 		for how, request := range requests("c1", nil) {
 			a := &at.Authorizer{Grants: c.grants}
@@ -138,10 +138,10 @@ func TestValidate_TheRefusalNamesTheRules(t *testing.T) {
 	for how, request := range requests("c1", nil) {
 		a := &at.Authorizer{}
 		err := validate(t, pluginFor(a), request)
-		if rules := at.MissingRules(t, err); !slices.Equal(rules, []permission.Rule{byName("update", "c1")}) || !strings.Contains(err.Error(), "managedclustersets/clusters") {
+		if rules := at.MissingRules(t, err); !slices.Equal(rules, []rbac.Permission{byName("update", "c1")}) || !strings.Contains(err.Error(), "managedclustersets/clusters") {
 			t.Errorf("%s: %v", how, err)
 		}
-		if want := []permission.Rule{byName("update", "c1"), bySet("update", "dev"), bySet("update", "shops")}; !slices.Equal(a.Asked, want) {
+		if want := []rbac.Permission{byName("update", "c1"), bySet("update", "dev"), bySet("update", "shops")}; !slices.Equal(a.Asked, want) {
 			t.Errorf("%s: asked for %v, want %v", how, a.Asked, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 		if err := validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s without an authorizer: %v", how, err)
 		}
-		p := pluginFor(&at.Authorizer{Grants: []permission.Rule{bySet("update", "dev")}})
+		p := pluginFor(&at.Authorizer{Grants: []rbac.Permission{bySet("update", "dev")}})
 		p.Sets = hub{errors.New("no sets")}
 		if err := validate(t, p, request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "no sets") {
 			t.Errorf("%s without the sets: %v", how, err)
@@ -176,14 +176,14 @@ func TestValidate_WithoutACluster(t *testing.T) {
 		if err := validate(t, pluginFor(&at.Authorizer{}), request); !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "no ManagedCluster") {
 			t.Errorf("%s without a right: %v", how, err)
 		}
-		err := validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{byName("update", "x1")}}), request)
+		err := validate(t, pluginFor(&at.Authorizer{Grants: []rbac.Permission{byName("update", "x1")}}), request)
 		if how == "create" && !apierrors.IsInvalid(err) || how != "create" && err != nil {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
 	for name, want := range map[string]string{"x1": "no ManagedCluster has this name", "g1": "is being deleted"} {
 		request := requests(name, nil)["create"]
-		err := validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{byName("update", name)}}), request)
+		err := validate(t, pluginFor(&at.Authorizer{Grants: []rbac.Permission{byName("update", name)}}), request)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

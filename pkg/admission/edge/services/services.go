@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 const (
@@ -83,7 +84,7 @@ type Finder struct {
 	all    map[string]accessDecision
 	byName map[[2]string]accessDecision
 	// Used are the rules by which the user may use what was found.
-	Used []permission.Rule
+	Used []rbac.Permission
 }
 
 // list has services from the cache or, if fresh, from the store.
@@ -188,8 +189,8 @@ func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
 }
 
 // Get returns the permission to get one or all services of a namespace.
-func Get(namespace, name string) permission.Rule {
-	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
+func Get(namespace, name string) rbac.Permission {
+	return rbac.Permission{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
 }
 
 func (f *Finder) query(ctx context.Context, namespace, name string) accessDecision {

@@ -16,8 +16,8 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/edgetest"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/services"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // hub has services in the namespace tools: open is public, closed is not, and mixed is public in one version, and for one architecture of another.
@@ -67,11 +67,11 @@ func requests(org, url, arch string, versions ...string) map[string]at.Request {
 
 func TestValidate_WhoMayUseWhat(t *testing.T) {
 	all := services.Get("tools", "")
-	byName := func(url, version, arch string) permission.Rule {
+	byName := func(url, version, arch string) rbac.Permission {
 		return services.Get("tools", edge.ServiceName(url, version, arch))
 	}
 	for name, c := range map[string]struct {
-		grants         []permission.Rule
+		grants         []rbac.Permission
 		org, url, arch string
 		versions       []string
 		allowed        bool
@@ -83,16 +83,16 @@ func TestValidate_WhoMayUseWhat(t *testing.T) {
 		"not there, own namespace":                {url: "none", versions: []string{"1.0.0"}, allowed: true},
 		"not there":                               {org: "tools", url: "none", versions: []string{"1.0.0"}},
 		"a version of another namespace":          {org: "tools", url: "open", versions: []string{"9.0.0"}},
-		"private, by its name":                    {[]permission.Rule{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0"}, true},
-		"private, by the namespace":               {[]permission.Rule{all}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, true},
-		"private, one of two by its name":         {[]permission.Rule{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, false},
-		"private, by a right on another":          {[]permission.Rule{byName("open", "1.0.0", "amd64"), services.Get("shop", ""), services.Get("", "")}, "tools", "closed", "", []string{"1.0.0"}, false},
-		"private, by other verbs":                 {[]permission.Rule{{Verb: "list", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}, {Verb: "create", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}}, "tools", "closed", "", []string{"1.0.0"}, false},
+		"private, by its name":                    {[]rbac.Permission{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0"}, true},
+		"private, by the namespace":               {[]rbac.Permission{all}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, true},
+		"private, one of two by its name":         {[]rbac.Permission{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, false},
+		"private, by a right on another":          {[]rbac.Permission{byName("open", "1.0.0", "amd64"), services.Get("shop", ""), services.Get("", "")}, "tools", "closed", "", []string{"1.0.0"}, false},
+		"private, by other verbs":                 {[]rbac.Permission{{Verb: "list", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}, {Verb: "create", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}}, "tools", "closed", "", []string{"1.0.0"}, false},
 		"a public version and a private one":      {org: "tools", url: "mixed", versions: []string{"1.0.0", "2.0.0"}},
 		"public for one architecture":             {org: "tools", url: "mixed", versions: []string{"3.0.0"}, allowed: true},
 		"public for the other architecture":       {org: "tools", url: "mixed", arch: "arm64", versions: []string{"3.0.0"}},
 		"an architecture that it does not have":   {org: "tools", url: "open", arch: "s390x", versions: []string{"1.0.0"}},
-		"a right on what is not there":            {[]permission.Rule{all}, "tools", "none", "", []string{"1.0.0"}, false},
+		"a right on what is not there":            {[]rbac.Permission{all}, "tools", "none", "", []string{"1.0.0"}, false},
 		"a namespace that ends as the other does": {org: "tool", url: "open", versions: []string{"1.0.0"}},
 	} {
 		for how, r := range requests(c.org, c.url, c.arch, c.versions...) {
@@ -195,8 +195,8 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 			hub *edgetest.Services
 		}{
 			"the authorizer": {&at.Authorizer{Err: errors.New("connection refused")}, hub()},
-			"it denies":      {&at.Authorizer{Denials: []permission.Rule{services.Get("tools", "")}}, hub()},
-			"the services":   {&at.Authorizer{Grants: []permission.Rule{services.Get("tools", "")}}, &edgetest.Services{Err: errors.New("etcd is away")}},
+			"it denies":      {&at.Authorizer{Denials: []rbac.Permission{services.Get("tools", "")}}, hub()},
+			"the services":   {&at.Authorizer{Grants: []rbac.Permission{services.Get("tools", "")}}, &edgetest.Services{Err: errors.New("etcd is away")}},
 		} {
 			if _, err := at.Validate(t, pluginFor(c.a, c.hub), r.Attributes()); !apierrors.IsForbidden(err) {
 				t.Errorf("%s, %s: %v", how, name, err)
@@ -250,8 +250,8 @@ func TestValidate_IsBounded(t *testing.T) {
 		t.Errorf("asked %d questions, and listed %d times", len(a.Asked), stored.Lists)
 	}
 	all := services.Get("tools", "")
-	a = &at.Authorizer{Grants: []permission.Rule{all}}
-	if _, err := at.Validate(t, pluginFor(a, stored), request(edgetest.Pattern("shop", named...), nil).Attributes()); err != nil || !slices.Equal(a.Asked, []permission.Rule{all}) {
+	a = &at.Authorizer{Grants: []rbac.Permission{all}}
+	if _, err := at.Validate(t, pluginFor(a, stored), request(edgetest.Pattern("shop", named...), nil).Attributes()); err != nil || !slices.Equal(a.Asked, []rbac.Permission{all}) {
 		t.Errorf("%v, asked for %d rules", err, len(a.Asked))
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 const (
@@ -72,7 +73,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 	}
 	// Permission (name: `system:serviceaccount:NAMESPACE:NAME`; namespace: of the work): `spec.executor` of a ManifestWork becomes this service account. With the feature gate NilExecutorValidating, a work without an executor is one of `system:serviceaccount::klusterlet-work-sa`.
-	rule := permission.Rule{
+	rule := rbac.Permission{
 		Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Namespace: w.Namespace,
 		Name: serviceaccount.MakeUsername(account.Namespace, account.Name),
 	}

@@ -17,12 +17,12 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // executeAs returns the permission to execute works of a namespace as a service account.
-func executeAs(namespace, name string) permission.Rule {
+func executeAs(namespace, name string) rbac.Permission {
 	rule := at.Rule("execute-as", work.GroupName, "manifestworks", name)
 	rule.Namespace = namespace
 	return rule
@@ -56,20 +56,20 @@ func validate(t *testing.T, a *at.Authorizer, object, old runtime.Object, change
 
 func TestValidate_WhoMayExecuteAs(t *testing.T) {
 	for who, c := range map[string]struct {
-		grants  []permission.Rule
+		grants  []rbac.Permission
 		allowed bool
 	}{
 		"nothing":                   {},
-		"execute-as":                {[]permission.Rule{deployer}, true},
-		"as another":                {[]permission.Rule{executeAs("c1", "system:serviceaccount:ops:admin")}, false},
-		"as one of the name":        {[]permission.Rule{executeAs("c1", "deployer"), executeAs("c1", "ops/deployer"), executeAs("c1", "")}, false},
-		"of another namespace":      {[]permission.Rule{executeAs("c1", "system:serviceaccount:c1:deployer")}, false},
-		"in another cluster":        {[]permission.Rule{executeAs("c2", deployer.Name)}, false},
-		"on what is in none":        {[]permission.Rule{executeAs("", deployer.Name)}, false},
-		"to update the work":        {[]permission.Rule{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}, false},
-		"impersonate":               {[]permission.Rule{{Verb: "impersonate", Resource: "serviceaccounts", Name: "deployer", Namespace: "ops"}}, false},
-		"execute-as on the status":  {[]permission.Rule{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Subresource: "status", Name: deployer.Name, Namespace: "c1"}}, false},
-		"execute-as of replicasets": {[]permission.Rule{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworkreplicasets", Name: deployer.Name, Namespace: "c1"}}, false},
+		"execute-as":                {[]rbac.Permission{deployer}, true},
+		"as another":                {[]rbac.Permission{executeAs("c1", "system:serviceaccount:ops:admin")}, false},
+		"as one of the name":        {[]rbac.Permission{executeAs("c1", "deployer"), executeAs("c1", "ops/deployer"), executeAs("c1", "")}, false},
+		"of another namespace":      {[]rbac.Permission{executeAs("c1", "system:serviceaccount:c1:deployer")}, false},
+		"in another cluster":        {[]rbac.Permission{executeAs("c2", deployer.Name)}, false},
+		"on what is in none":        {[]rbac.Permission{executeAs("", deployer.Name)}, false},
+		"to update the work":        {[]rbac.Permission{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}, false},
+		"impersonate":               {[]rbac.Permission{{Verb: "impersonate", Resource: "serviceaccounts", Name: "deployer", Namespace: "ops"}}, false},
+		"execute-as on the status":  {[]rbac.Permission{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Subresource: "status", Name: deployer.Name, Namespace: "c1"}}, false},
+		"execute-as of replicasets": {[]rbac.Permission{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworkreplicasets", Name: deployer.Name, Namespace: "c1"}}, false},
 	} {
 		for how, old := range map[string]runtime.Object{"create": nil, "a first one": workOf(""), "another one": workOf("ops/viewer")} {
 			for _, change := range []func(*at.Request){
@@ -82,7 +82,7 @@ func TestValidate_WhoMayExecuteAs(t *testing.T) {
 					!strings.Contains(err.Error(), `resourceNames: ["system:serviceaccount:ops:deployer"], verbs: ["execute-as"]} in the namespace c1`)) {
 					t.Errorf("%s, %s: %v", who, how, err)
 				}
-				if !slices.Equal(a.Asked, []permission.Rule{deployer}) || len(a.Odd) > 0 {
+				if !slices.Equal(a.Asked, []rbac.Permission{deployer}) || len(a.Odd) > 0 {
 					t.Errorf("%s, %s: asked %v, odd %v", who, how, a.Asked, a.Odd)
 				}
 			}
@@ -96,23 +96,23 @@ func TestValidate_WithoutAnExecutor(t *testing.T) {
 	asAgent := executeAs("c1", "system:serviceaccount::klusterlet-work-sa")
 	changed := workOf("")
 	changed.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeOrphan}
-	create, update := []permission.Rule{{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: "c1"}},
-		[]permission.Rule{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}
+	create, update := []rbac.Permission{{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: "c1"}},
+		[]rbac.Permission{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}
 	for name, c := range map[string]struct {
 		old     runtime.Object
-		grants  []permission.Rule
+		grants  []rbac.Permission
 		off     bool
 		asks    bool
 		allowed bool
 	}{
 		"create, may not":                     {nil, create, false, true, false},
-		"create, as another":                  {nil, []permission.Rule{deployer, executeAs("c1", "system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa")}, false, true, false},
-		"create, in another cluster":          {nil, []permission.Rule{executeAs("c2", asAgent.Name)}, false, true, false},
-		"create, may":                         {nil, []permission.Rule{asAgent}, false, true, true},
+		"create, as another":                  {nil, []rbac.Permission{deployer, executeAs("c1", "system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa")}, false, true, false},
+		"create, in another cluster":          {nil, []rbac.Permission{executeAs("c2", asAgent.Name)}, false, true, false},
+		"create, may":                         {nil, []rbac.Permission{asAgent}, false, true, true},
 		"create, gate off":                    {nil, nil, true, false, true},
 		"the executor goes, may not":          {workOf("ops/deployer"), update, false, true, false},
-		"the executor goes, may be that one":  {workOf("ops/deployer"), []permission.Rule{deployer}, false, true, false},
-		"the executor goes, may":              {workOf("ops/deployer"), []permission.Rule{asAgent}, false, true, true},
+		"the executor goes, may be that one":  {workOf("ops/deployer"), []rbac.Permission{deployer}, false, true, false},
+		"the executor goes, may":              {workOf("ops/deployer"), []rbac.Permission{asAgent}, false, true, true},
 		"the executor goes, gate off":         {workOf("ops/deployer"), nil, true, false, true},
 		"had none before, and something else": {changed, nil, false, false, true},
 	} {
@@ -185,7 +185,7 @@ func TestValidate_RefusesWhatIsNobody(t *testing.T) {
 	} {
 		w := workOf("")
 		w.Spec.Executor = executor
-		if err := validate(t, &at.Authorizer{Grants: []permission.Rule{deployer}}, w, nil); !apierrors.IsBadRequest(err) {
+		if err := validate(t, &at.Authorizer{Grants: []rbac.Permission{deployer}}, w, nil); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestValidate_RefusesWhatIsNobody(t *testing.T) {
 func TestValidate_WithoutAnAnswerNothingIsAllowed(t *testing.T) {
 	for name, a := range map[string]*at.Authorizer{
 		"cannot be asked": {Err: errors.New("connection refused")},
-		"denies":          {Denials: []permission.Rule{deployer}, Grants: nil},
+		"denies":          {Denials: []rbac.Permission{deployer}, Grants: nil},
 	} {
 		if err := validate(t, a, workOf("ops/deployer"), nil); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v", name, err)
@@ -218,7 +218,7 @@ func (a *asked) Authorize(ctx context.Context, attributes authorizer.Attributes)
 
 // TestValidate_AsksWithTheExtraOfTheUser: authorizers such as those of scoped tokens depend on it.
 func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
-	a, p := &asked{Authorizer: at.Authorizer{Grants: []permission.Rule{deployer}}}, New()
+	a, p := &asked{Authorizer: at.Authorizer{Grants: []rbac.Permission{deployer}}}, New()
 	p.SetAuthorizer(a)
 	request := at.Request{Object: workOf("ops/deployer"), Group: work.GroupName, Resource: "manifestworks"}
 	attributes := request.Attributes()

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/setroles"
 )
 
@@ -64,7 +65,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // cannot be decided.
 func (p *Plugin) lacking(ctx context.Context, a admission.Attributes) []string {
 	// Permission (namespace: none): a ManifestWorkReplicaSet is written without a warning, for all clusters.
-	everywhere := permission.Rule{Verb: "create", Group: work.GroupName, Resource: "manifestworks"}
+	everywhere := rbac.Permission{Verb: "create", Group: work.GroupName, Resource: "manifestworks"}
 	if held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), everywhere); held != nil || err != nil {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (p *Plugin) lacking(ctx context.Context, a admission.Attributes) []string {
 	}
 	for _, name := range names {
 		// Permission (name: a set that is bound to the namespace): a ManifestWorkReplicaSet is written without a warning, for clusters of the set.
-		bySet := permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "manifestworks", Name: name}
+		bySet := rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "manifestworks", Name: name}
 		if held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), bySet); held != nil || err != nil {
 			return nil
 		}

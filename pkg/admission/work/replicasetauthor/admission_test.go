@@ -17,9 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 // bindings are the bindings of the namespace ns.
@@ -64,7 +64,7 @@ func TestAuthor_IsToldWhichRoleIsMissing(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		sets     []string
-		grants   []permission.Rule
+		grants   []rbac.Permission
 		failure  error
 		list     error
 		old      *work.ManifestWorkReplicaSet
@@ -74,9 +74,9 @@ func TestAuthor_IsToldWhichRoleIsMissing(t *testing.T) {
 	}{
 		"no right":                   {sets: both, want: true},
 		"no right, another spec":     {sets: both, old: replicaSet("b"), want: true},
-		"another right":              {sets: both, grants: []permission.Rule{inNamespace, at.Rule("get", cluster.GroupName, "managedclustersets", "s2")}, want: true},
-		"everywhere":                 {sets: both, grants: []permission.Rule{everywhere}},
-		"in one of the sets":         {sets: both, grants: []permission.Rule{inSet}},
+		"another right":              {sets: both, grants: []rbac.Permission{inNamespace, at.Rule("get", cluster.GroupName, "managedclustersets", "s2")}, want: true},
+		"everywhere":                 {sets: both, grants: []rbac.Permission{everywhere}},
+		"in one of the sets":         {sets: both, grants: []rbac.Permission{inSet}},
 		"no set is bound":            {},
 		"the spec is as it was":      {sets: both, old: labelled},
 		"the status":                 {sets: both, old: replicaSet("b"), sub: "status"},

@@ -18,8 +18,8 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusteraccept"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusterlabel"
-	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
@@ -27,7 +27,7 @@ import (
 // guard has the label and the accept plugin, for a user with the grants.
 type guard []admission.ValidationInterface
 
-func guardFor(grants ...permission.Rule) guard {
+func guardFor(grants ...rbac.Permission) guard {
 	a := &at.Authorizer{Grants: grants}
 	labels, accept := managedclusterlabel.New(), managedclusteraccept.New()
 	labels.SetAuthorizer(a)
@@ -80,15 +80,15 @@ func TestWrites_AnApplyThatCreatesIsHeldToWhatACreateIs(t *testing.T) {
 	accept := at.Rule("update", cluster.GroupName, "managedclusters/accept", "c1")
 	for name, c := range map[string]struct {
 		object  *cluster.ManagedCluster
-		grants  []permission.Rule
+		grants  []rbac.Permission
 		refused bool
 	}{
 		"plain":                     {object: spec(false)},
 		"labelled":                  {object: spec(false, teamKey, "a"), refused: true},
 		"labelled, with permission": {object: spec(false, teamKey, "a"), grants: at.Labels(teamKey + ":a")},
 		"accepted":                  {object: spec(true), refused: true},
-		"accepted, with permission": {object: spec(true), grants: []permission.Rule{accept}},
-		"both, with one of two rights": {object: spec(true, teamKey, "a"), grants: []permission.Rule{accept},
+		"accepted, with permission": {object: spec(true), grants: []rbac.Permission{accept}},
+		"both, with one of two rights": {object: spec(true, teamKey, "a"), grants: []rbac.Permission{accept},
 			refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/edge/check"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registry/stored"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
@@ -41,7 +42,7 @@ type world struct {
 	seen     *visibility.OfSets
 
 	// used are the rights with which the user may use the objects of the check.
-	used []permission.Rule
+	used []rbac.Permission
 }
 
 // auditSuffix is the suffix of the audit annotation with the rights that a check used.
@@ -110,10 +111,10 @@ func (w *world) mayGet(resource, namespace, name string) error {
 	return nil
 }
 
-func toGet(resource, namespace, name string) permission.Rule {
+func toGet(resource, namespace, name string) rbac.Permission {
 	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is about a
 	// policy or pattern that is there, or names a service of another namespace.
-	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
+	return rbac.Permission{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
 }
 
 // wanted returns the services to be deployed.

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	registry "github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
@@ -164,10 +165,10 @@ const writes = "clusterview-write"
 // whose clusters the user sees.
 func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
 	// Permission (verb: that of the request; name: the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`.
-	byName := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Name: c.Name}
+	byName := rbac.Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Name: c.Name}
 	// Permission (verb: that of the request; name: a set of the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`,
 	// without a right by its name.
-	bySet := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
+	bySet := rbac.Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
 	held, err := permission.Holds(ctx, r.Visible.Authorizer, who, byName)
 	if held != nil {
 		permission.Used(ctx, writes, *held)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
@@ -96,8 +97,8 @@ func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions
 // auditSuffix is the suffix of the audit annotation with the right by which one object was read.
 const auditSuffix = "clusterview-get"
 
-func rule(right authorizer.AttributesRecord) permission.Rule {
-	return permission.Rule{Verb: right.Verb, Group: right.APIGroup, Resource: right.Resource, Subresource: right.Subresource, Name: right.Name}
+func rule(right authorizer.AttributesRecord) rbac.Permission {
+	return rbac.Permission{Verb: right.Verb, Group: right.APIGroup, Resource: right.Resource, Subresource: right.Subresource, Name: right.Name}
 }
 
 // may calls the authorizer for a right. The first right that a user holds decides.
