@@ -35,7 +35,7 @@ type acceptOptions struct {
 	manager *manager
 }
 
-func (g *global) newAcceptCommand() *cobra.Command {
+func newAcceptCommand(g *global) *cobra.Command {
 	o := &acceptOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "accept --clusters NAME,...",
@@ -52,7 +52,7 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	g.addClusters(cmd, &o.clusters, &o.more)
+	addClusters(g, cmd, &o.clusters, &o.more)
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
 		"Users who request the clusters' certificates. The hub approves the first certificate for these users only, also when "+
 			"they request it after the clusters were accepted. They use a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")

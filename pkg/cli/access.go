@@ -38,7 +38,7 @@ type accessOptions struct {
 	cluster v1alpha1.ObjectReference
 }
 
-func (g *global) newAccessCommand() *cobra.Command {
+func newAccessCommand(g *global) *cobra.Command {
 	o := &accessOptions{global: g, out: newFormat("text", "kubeconfig")}
 	cmd := &cobra.Command{
 		Use:   "access CLUSTER --cluster-role NAME",

@@ -125,7 +125,7 @@ func (c *accessContext) remove() error {
 }
 
 // newAccessTokenCommand returns the command that the kubeconfigs written by access run.
-func (g *global) newAccessTokenCommand() *cobra.Command {
+func newAccessTokenCommand(g *global) *cobra.Command {
 	request, lifetime := "", time.Hour
 	cmd := &cobra.Command{
 		Use:    accessTokenCommand + " --request NAMESPACE/NAME",
@@ -133,7 +133,7 @@ func (g *global) newAccessTokenCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.printAccessToken(cmd.Context(), request, lifetime)
+			return printAccessToken(cmd.Context(), g, request, lifetime)
 		},
 	}
 	cmd.Flags().StringVar(&request, "request", "", "The AccessRequest.")
@@ -141,7 +141,7 @@ func (g *global) newAccessTokenCommand() *cobra.Command {
 	return cmd
 }
 
-func (g *global) printAccessToken(ctx context.Context, request string, lifetime time.Duration) error {
+func printAccessToken(ctx context.Context, g *global, request string, lifetime time.Duration) error {
 	namespace, name, found := strings.Cut(request, "/")
 	if !found || namespace == "" || name == "" {
 		return fmt.Errorf("--request must be NAMESPACE/NAME, not %q", request)

@@ -38,9 +38,9 @@ const (
 	ofHub = "clusterhub-"
 )
 
-func (g *global) newAgentCommand() *cobra.Command {
+func newAgentCommand(g *global) *cobra.Command {
 	return group("agent", "Install or uninstall an edge agent in a cluster, or in one namespace of it; upgrade the agents of many clusters",
-		g.newAgentInstallCommand(), g.newAgentUninstallCommand(), g.newAgentUpgradeCommand())
+		newAgentInstallCommand(g), newAgentUninstallCommand(g), newAgentUpgradeCommand(g))
 }
 
 // installOptions are the options of a join whose agent makes an edge node of the cluster, or of one namespace of it.
@@ -52,8 +52,8 @@ type installOptions struct {
 	edgeNamespace string
 }
 
-func (g *global) newAgentInstallCommand() *cobra.Command {
-	o := &installOptions{joinOptions: g.newJoinOptions(), edgeNamespace: edgeNamespace}
+func newAgentInstallCommand(g *global) *cobra.Command {
+	o := &installOptions{joinOptions: newJoinOptions(g), edgeNamespace: edgeNamespace}
 	cmd := &cobra.Command{
 		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE]",
 		Short: "Install an edge agent, or upgrade the existing one",

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func (g *global) newAgentUninstallCommand() *cobra.Command {
+func newAgentUninstallCommand(g *global) *cobra.Command {
 	o := &unjoinOptions{global: g, out: newFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "uninstall --namespace NAMESPACE",

@@ -34,7 +34,7 @@ type upgradeOptions struct {
 	maxConcurrency, maxFailures, progressDeadline, minSuccessTime string
 }
 
-func (g *global) newAgentUpgradeCommand() *cobra.Command {
+func newAgentUpgradeCommand(g *global) *cobra.Command {
 	o := &upgradeOptions{createWorkOptions: &createWorkOptions{global: g, out: newTable()}, image: imageOf(defaultImage, g.version), agentNamespace: registration.AgentNamespace,
 		maxConcurrency: "10%", maxFailures: "0", progressDeadline: "10m", minSuccessTime: "2m"}
 	cmd := &cobra.Command{

@@ -24,7 +24,7 @@ type cleanOptions struct {
 	purge bool
 }
 
-func (g *global) newCleanCommand() *cobra.Command {
+func newCleanCommand(g *global) *cobra.Command {
 	o := &cleanOptions{global: g, outside: outside{mode: modeDetached}, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "clean --name NAME",

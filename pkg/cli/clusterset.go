@@ -43,7 +43,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func (g *global) newCreateClusterSetCommand() *cobra.Command {
+func newCreateClusterSetCommand(g *global) *cobra.Command {
 	labels, exclusive, out := "", "", newFormat("text", "json")
 	cmd := &cobra.Command{
 		Use:     "clusterset SET",
@@ -109,7 +109,7 @@ type deleteClusterSetOptions struct {
 	out *format
 }
 
-func (g *global) newDeleteClusterSetCommand() *cobra.Command {
+func newDeleteClusterSetCommand(g *global) *cobra.Command {
 	o := &deleteClusterSetOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "clusterset SET",
@@ -155,13 +155,13 @@ func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
 	sets := h.clusters.ClusterV1beta2().ManagedClusterSets()
-	return o.remove(ctx, &o.waiting, o.out, "managedclusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+	return deleteAndWait(ctx, o.global, &o.waiting, o.out, "managedclusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 		return sets.Delete(ctx, name, options)
 	}, func(ctx context.Context) (metav1.Object, error) { return sets.Get(ctx, name, metav1.GetOptions{}) })
 }
 
 // newBindCommands returns bind and unbind. clusteradm has them below clusterset.
-func (g *global) newBindCommands() []*cobra.Command {
+func newBindCommands(g *global) []*cobra.Command {
 	command := func(use, short, long, says string, run func(ctx context.Context, h *hub, set, namespace string) (changed bool, err error)) *cobra.Command {
 		namespace, out := "", newFormat("text", "json")
 		cmd := &cobra.Command{

@@ -71,18 +71,18 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	g.addGlobalFlags(cmd)
-	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
-		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
-		g.newVersionCommand(), g.newUICommand(), g.newDenyCommand(), g.newCleanCommand(), g.newAgentCommand(),
-		group("edge", "Move edge nodes and services to a hub", g.newEdgeImportCommand()),
-		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
-		group("create", "Create a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
-		g.newWorkCommand(), g.newRolloutCommand(), g.newDeployCheckCommand(),
-		g.newWhyCommand(), g.newDoctorCommand(), g.newTreeCommand(), g.newTopCommand(),
-		group("delete", "Delete a set or a work, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand(), g.newDeleteWorkCommand()))
-	cmd.AddCommand(g.newBindCommands()...)
-	cmd.AddCommand(g.newGrantCommands()...)
-	upstreams := group("clusterset", "Same as bind and unbind", g.newBindCommands()...)
+	cmd.AddCommand(newInitCommand(g), newJoinCommand(g), newAcceptCommand(g), newUnjoinCommand(g), newGetCommand(g),
+		newLabelCommand(g), newMembersCommand(g), newIAMRoleCommand(g), newAccessCommand(g), newAccessTokenCommand(g),
+		newVersionCommand(g), newUICommand(g), newDenyCommand(g), newCleanCommand(g), newAgentCommand(g),
+		group("edge", "Move edge nodes and services to a hub", newEdgeImportCommand(g)),
+		group("explain", "Show why a placement chooses what it chooses", newExplainPlacementCommand(g)),
+		group("create", "Create a set of clusters, a placement or a work", newCreateClusterSetCommand(g), newCreatePlacementCommand(g), newCreateWorkCommand(g)),
+		newWorkCommand(g), newRolloutCommand(g), newDeployCheckCommand(g),
+		newWhyCommand(g), newDoctorCommand(g), newTreeCommand(g), newTopCommand(g),
+		group("delete", "Delete a set or a work, or remove a cluster from the hub", newDeleteClusterCommand(g), newDeleteClusterSetCommand(g), newDeleteWorkCommand(g)))
+	cmd.AddCommand(newBindCommands(g)...)
+	cmd.AddCommand(newGrantCommands(g)...)
+	upstreams := group("clusterset", "Same as bind and unbind", newBindCommands(g)...)
 	upstreams.Hidden = true // for users who know clusteradm
 	cmd.AddCommand(upstreams)
 	return cmd
@@ -124,7 +124,7 @@ func (g *global) setupLog(verbosity int) error {
 	return level.Set(fmt.Sprint(min(verbosity, logging.MaxVerbosity)))
 }
 
-func (g *global) newVersionCommand() *cobra.Command {
+func newVersionCommand(g *global) *cobra.Command {
 	out := newFormat("text", "json")
 	cmd := &cobra.Command{
 		Use:   "version",

@@ -26,7 +26,7 @@ type createPlacementOptions struct {
 	out                                         *table
 }
 
-func (g *global) newCreatePlacementCommand() *cobra.Command {
+func newCreatePlacementCommand(g *global) *cobra.Command {
 	o := &createPlacementOptions{inNamespace: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:     "placement PLACEMENT",

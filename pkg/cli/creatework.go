@@ -35,7 +35,7 @@ type createWorkOptions struct {
 	out                   *table
 }
 
-func (g *global) newCreateWorkCommand() *cobra.Command {
+func newCreateWorkCommand(g *global) *cobra.Command {
 	o := &createWorkOptions{global: g, out: newTable()}
 	cmd := &cobra.Command{
 		Use:     "work WORK",
@@ -54,7 +54,7 @@ kubectl hub create work web -f web.yaml --clusters c1 --overwrite`),
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with the objects, as YAML or JSON; - reads standard input.")
 	fs.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders of --filename recursively.")
-	g.addClusters(cmd, &o.clusters, &o.more)
+	addClusters(g, cmd, &o.clusters, &o.more)
 	fs.StringVar(&o.placement, "placement", "", "Placement that has chosen the clusters, as NAMESPACE/NAME, or NAME in the namespace of the context.")
 	fs.BoolVarP(&o.replicaSet, "replicaset", "r", false, "Create a ManifestWorkReplicaSet, which follows the placement.")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of existing objects.")
@@ -123,7 +123,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	if err := o.makeWorks(ctx, h, name, spec); err != nil || !o.wait {
 		return err
 	}
-	return o.awaitWorks(ctx, h, o.clusters, name)
+	return awaitWorks(ctx, o.global, h, o.clusters, name)
 }
 
 // placementName returns the namespace and the name of the placement, or "" if none is set.

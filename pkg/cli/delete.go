@@ -23,7 +23,7 @@ type deleteClusterOptions struct {
 	out *format
 }
 
-func (g *global) newDeleteClusterCommand() *cobra.Command {
+func newDeleteClusterCommand(g *global) *cobra.Command {
 	o := &deleteClusterOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "cluster NAME",
@@ -61,7 +61,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 			warned = true
 			o.warn("the agent of managed cluster %s still runs: run kubectl hub unjoin --cluster-name %[1]s on the cluster to remove it", name)
 		}
-		return struct{}{}, o.remove(ctx, &o.waiting, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+		return struct{}{}, deleteAndWait(ctx, o.global, &o.waiting, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 			return c.Delete(ctx, name, options)
 		}, func(ctx context.Context) (metav1.Object, error) {
 			cluster, err := c.Get(ctx, name)
@@ -74,8 +74,8 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// remove deletes the object that currently exists and, if requested, waits until it is gone. An object that does not exist counts as deleted.
-func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name string,
+// deleteAndWait deletes the object that currently exists and, if requested, waits until it is gone. An object that does not exist counts as deleted.
+func deleteAndWait(ctx context.Context, g *global, w *waiting, out *format, kind, name string,
 	remove func(context.Context, metav1.DeleteOptions) error, get func(context.Context) (metav1.Object, error)) error {
 	options := metav1.DeleteOptions{}
 	object, err := get(ctx)

@@ -23,7 +23,7 @@ type deleteWorkOptions struct {
 	out *format
 }
 
-func (g *global) newDeleteWorkCommand() *cobra.Command {
+func newDeleteWorkCommand(g *global) *cobra.Command {
 	o := &deleteWorkOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "work WORK",

@@ -28,7 +28,7 @@ type denyOptions struct {
 	clusters, more []string
 }
 
-func (g *global) newDenyCommand() *cobra.Command {
+func newDenyCommand(g *global) *cobra.Command {
 	o := &denyOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "deny --clusters NAME,...",
@@ -40,13 +40,13 @@ func (g *global) newDenyCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.out.addTo(cmd)
-	g.addClusters(cmd, &o.clusters, &o.more)
+	addClusters(g, cmd, &o.clusters, &o.more)
 	o.addWait(cmd.Flags(), "the hub has revoked the rights")
 	return cmd
 }
 
 // addClusters adds the flags that name clusters, with clusteradm's names.
-func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
+func addClusters(g *global, cmd *cobra.Command, clusters, more *[]string) {
 	cmd.Flags().StringSliceVar(clusters, "clusters", nil, "Names of the clusters.")
 	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "Same as --clusters.")
 	for _, name := range []string{"clusters", "cluster"} {

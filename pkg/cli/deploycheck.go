@@ -34,7 +34,7 @@ type deployCheckOptions struct {
 	out             *table
 }
 
-func (g *global) newDeployCheckCommand() *cobra.Command {
+func newDeployCheckCommand(g *global) *cobra.Command {
 	o := &deployCheckOptions{edgeFiles: edgeFiles{global: g, nodesByFile: true}, in: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "deploycheck (-f FILE... | --policy NAME | --pattern NAME)",

@@ -36,7 +36,7 @@ type doctorOptions struct {
 	out       *format
 }
 
-func (g *global) newDoctorCommand() *cobra.Command {
+func newDoctorCommand(g *global) *cobra.Command {
 	o := &doctorOptions{global: g, namespace: registration.AgentNamespace, patience: time.Hour, out: newFormat("text", "json", "yaml")}
 	cmd := &cobra.Command{
 		Use:   "doctor",

@@ -37,7 +37,7 @@ type importOptions struct {
 	out    *table
 }
 
-func (g *global) newEdgeImportCommand() *cobra.Command {
+func newEdgeImportCommand(g *global) *cobra.Command {
 	o := &importOptions{edgeFiles: edgeFiles{global: g}, in: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "import -f FILE...",

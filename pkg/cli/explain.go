@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-func (g *global) newExplainPlacementCommand() *cobra.Command {
+func newExplainPlacementCommand(g *global) *cobra.Command {
 	in, cluster, out := &inNamespace{global: g}, "", newTable()
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",

@@ -29,12 +29,12 @@ import (
 // unknown is shown for what the user may not see.
 const unknown = "<unknown>"
 
-func (g *global) newGetCommand() *cobra.Command {
+func newGetCommand(g *global) *cobra.Command {
 	return group("get", "Show the clusters, sets, placements or works of a hub, or the agents of a management cluster, or get a token for clusters to join",
-		g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetPlacementsCommand(), g.newGetWorksCommand(), g.newGetKlusterletsCommand(), g.newGetTokenCommand())
+		newGetClustersCommand(g), newGetClusterSetsCommand(g), newGetPlacementsCommand(g), newGetWorksCommand(g), newGetKlusterletsCommand(g), newGetTokenCommand(g))
 }
 
-func (g *global) newGetClustersCommand() *cobra.Command {
+func newGetClustersCommand(g *global) *cobra.Command {
 	set, out := "", newTable()
 	cmd := &cobra.Command{
 		Use:     "clusters",
@@ -172,7 +172,7 @@ func age(since metav1.Time) string {
 	return duration.HumanDuration(time.Since(since.Time))
 }
 
-func (g *global) newGetClusterSetsCommand() *cobra.Command {
+func newGetClusterSetsCommand(g *global) *cobra.Command {
 	out := newTable()
 	cmd := &cobra.Command{
 		Use:     "clustersets",

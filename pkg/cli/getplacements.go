@@ -26,7 +26,7 @@ type getPlacementsOptions struct {
 	out *table
 }
 
-func (g *global) newGetPlacementsCommand() *cobra.Command {
+func newGetPlacementsCommand(g *global) *cobra.Command {
 	o := &getPlacementsOptions{inNamespace: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:     "placements [PLACEMENT]",

@@ -58,7 +58,7 @@ func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 }
 
 // newGrantCommands returns grant and revoke.
-func (g *global) newGrantCommands() []*cobra.Command {
+func newGrantCommands(g *global) []*cobra.Command {
 	command := func(use, short, long, has string, run func(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject) (bool, error)) *cobra.Command {
 		role, who, out := "", &subjects{}, newFormat("text", "json")
 		cmd := &cobra.Command{

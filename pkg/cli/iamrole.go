@@ -55,7 +55,7 @@ type iamRoleOptions struct {
 	boundary        string
 }
 
-func (g *global) newIAMRoleCommand() *cobra.Command {
+func newIAMRoleCommand(g *global) *cobra.Command {
 	o := &iamRoleOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "iam-role --hub-cluster-arn ARN [--managed-cluster-arn ARN] --oidc-provider ISSUER",

@@ -58,7 +58,7 @@ type initOptions struct {
 
 const boundaryFlag = "hub-role-permissions-boundary"
 
-func (g *global) newInitCommand() *cobra.Command {
+func newInitCommand(g *global) *cobra.Command {
 	o := &initOptions{tokenOptions: tokenOptions{global: g, out: newFormat("text", "json")}}
 	cmd := &cobra.Command{
 		Use:   "init",

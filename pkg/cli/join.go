@@ -62,13 +62,13 @@ type joinOptions struct {
 	roles *irsa.Identity
 }
 
-func (g *global) newJoinOptions() *joinOptions {
+func newJoinOptions(g *global) *joinOptions {
 	return &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(defaultImage, g.version),
 		namespace: registration.AgentNamespace, detached: detachedOptions{outside: outside{mode: modeDefault}}}
 }
 
-func (g *global) newJoinCommand() *cobra.Command {
-	o := g.newJoinOptions()
+func newJoinCommand(g *global) *cobra.Command {
+	o := newJoinOptions(g)
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
 		Short: "Join the managed cluster to a hub",

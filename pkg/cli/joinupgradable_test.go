@@ -56,7 +56,7 @@ func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
 		}
 	}
 	g, _ := newGlobal()
-	o := g.newJoinOptions()
+	o := newJoinOptions(g)
 	o.upgradable, o.detached.mode = true, modeDetached
 	if err := o.validateUpgradable(); err == nil || !strings.Contains(err.Error(), "--upgradable is for an agent that runs on its cluster") {
 		t.Errorf("of a detached agent: %v", err)

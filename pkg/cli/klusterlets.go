@@ -92,7 +92,7 @@ func (m *management) agentState(ctx context.Context, k *operatorv1.Klusterlet) (
 	return after("its agent does not run: ", state), err
 }
 
-func (g *global) newGetKlusterletsCommand() *cobra.Command {
+func newGetKlusterletsCommand(g *global) *cobra.Command {
 	out, at := newTable(), &outside{mode: modeDetached}
 	cmd := &cobra.Command{
 		Use:     "klusterlets",

@@ -17,7 +17,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-func (g *global) newLabelCommand() *cobra.Command {
+func newLabelCommand(g *global) *cobra.Command {
 	out, overwrite := newFormat("text", "json"), false
 	cmd := &cobra.Command{
 		Use:   "label CLUSTER KEY=VALUE... KEY-...",

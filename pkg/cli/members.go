@@ -14,7 +14,7 @@ import (
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
-func (g *global) newMembersCommand() *cobra.Command {
+func newMembersCommand(g *global) *cobra.Command {
 	out := newTable()
 	cmd := &cobra.Command{
 		Use:               "members SET",

@@ -27,9 +27,9 @@ type rolloutOptions struct {
 	out *table
 }
 
-func (g *global) newRolloutCommand() *cobra.Command {
+func newRolloutCommand(g *global) *cobra.Command {
 	return group("rollout", "Show the rollout of a replica set of works, and roll back to an earlier template",
-		g.newRolloutHistoryCommand(), g.newRolloutStatusCommand(), g.newRolloutUndoCommand())
+		newRolloutHistoryCommand(g), newRolloutStatusCommand(g), newRolloutUndoCommand(g))
 }
 
 func (o *rolloutOptions) addTo(cmd *cobra.Command) {
@@ -105,7 +105,7 @@ func isPresent(set *workv1alpha1.ManifestWorkReplicaSet, r *workv1alpha1.Manifes
 	return equality.Semantic.DeepEqual(set.Spec.ManifestWorkTemplate, r.Spec.ManifestWorkTemplate)
 }
 
-func (g *global) newRolloutHistoryCommand() *cobra.Command {
+func newRolloutHistoryCommand(g *global) *cobra.Command {
 	o := &rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "history RS",
@@ -152,7 +152,7 @@ type rolloutStatusOptions struct {
 	waiting
 }
 
-func (g *global) newRolloutStatusCommand() *cobra.Command {
+func newRolloutStatusCommand(g *global) *cobra.Command {
 	o := &rolloutStatusOptions{rolloutOptions: rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}}
 	cmd := &cobra.Command{
 		Use:   "status RS",

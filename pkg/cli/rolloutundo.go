@@ -26,7 +26,7 @@ type rolloutUndoOptions struct {
 	revision int64
 }
 
-func (g *global) newRolloutUndoCommand() *cobra.Command {
+func newRolloutUndoCommand(g *global) *cobra.Command {
 	o := &rolloutUndoOptions{rolloutOptions: rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}}
 	cmd := &cobra.Command{
 		Use:   "undo RS",

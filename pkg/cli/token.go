@@ -188,7 +188,7 @@ func (g *global) contextCluster() string {
 	return context.Cluster
 }
 
-func (g *global) newGetTokenCommand() *cobra.Command {
+func newGetTokenCommand(g *global) *cobra.Command {
 	o := &tokenOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "token",

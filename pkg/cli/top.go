@@ -32,8 +32,8 @@ type topOptions struct {
 	limit  int
 }
 
-func (g *global) newTopCommand() *cobra.Command {
-	return group("top", "Compare the clusters, sets or agents of a hub", g.newTopClustersCommand(), g.newTopSetsCommand(), g.newTopAgentsCommand())
+func newTopCommand(g *global) *cobra.Command {
+	return group("top", "Compare the clusters, sets or agents of a hub", newTopClustersCommand(g), newTopSetsCommand(g), newTopAgentsCommand(g))
 }
 
 func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
@@ -74,7 +74,7 @@ func (o *topOptions) show(result any, rows *metav1.Table, shown, all int, notes 
 	return l.err
 }
 
-func (g *global) newTopClustersCommand() *cobra.Command {
+func newTopClustersCommand(g *global) *cobra.Command {
 	o := &topOptions{global: g}
 	cmd := &cobra.Command{
 		Use:     "clusters",
@@ -91,7 +91,7 @@ func (g *global) newTopClustersCommand() *cobra.Command {
 	return cmd
 }
 
-func (g *global) newTopAgentsCommand() *cobra.Command {
+func newTopAgentsCommand(g *global) *cobra.Command {
 	o := &topOptions{global: g}
 	cmd := &cobra.Command{
 		Use:     "agents",
@@ -187,7 +187,7 @@ func printableRow(cells ...string) (row metav1.TableRow) {
 	return row
 }
 
-func (g *global) newTopSetsCommand() *cobra.Command {
+func newTopSetsCommand(g *global) *cobra.Command {
 	o := &topOptions{global: g}
 	cmd := &cobra.Command{
 		Use:     "sets",

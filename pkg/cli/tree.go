@@ -22,9 +22,9 @@ type treeOptions struct {
 	all bool
 }
 
-func (g *global) newTreeCommand() *cobra.Command {
+func newTreeCommand(g *global) *cobra.Command {
 	return group("tree", "Show the objects of a set, a cluster or a placement, and expand those that are not healthy",
-		g.newTreeSetCommand(), g.newTreeClusterCommand(), g.newTreePlacementCommand())
+		newTreeSetCommand(g), newTreeClusterCommand(g), newTreePlacementCommand(g))
 }
 
 // treeRights is a part of the help of each command.
@@ -37,7 +37,7 @@ func (o *treeOptions) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.all, "all", false, "Expand healthy objects, too, and group nothing.")
 }
 
-func (g *global) newTreeSetCommand() *cobra.Command {
+func newTreeSetCommand(g *global) *cobra.Command {
 	o := &treeOptions{global: g}
 	cmd := &cobra.Command{
 		Use:     "set SET",
@@ -54,7 +54,7 @@ func (g *global) newTreeSetCommand() *cobra.Command {
 	return cmd
 }
 
-func (g *global) newTreeClusterCommand() *cobra.Command {
+func newTreeClusterCommand(g *global) *cobra.Command {
 	o := &treeOptions{global: g}
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
@@ -71,7 +71,7 @@ func (g *global) newTreeClusterCommand() *cobra.Command {
 	return cmd
 }
 
-func (g *global) newTreePlacementCommand() *cobra.Command {
+func newTreePlacementCommand(g *global) *cobra.Command {
 	o, in := &treeOptions{global: g}, &inNamespace{global: g}
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",

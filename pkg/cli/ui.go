@@ -33,7 +33,7 @@ type page struct {
 	files     fs.FS
 }
 
-func (g *global) newUICommand() *cobra.Command {
+func newUICommand(g *global) *cobra.Command {
 	p := &page{global: g, files: assets.FS}
 	cmd := &cobra.Command{
 		Use:   "ui",

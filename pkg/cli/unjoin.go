@@ -50,7 +50,7 @@ type unjoinOptions struct {
 	leaving leavingOptions
 }
 
-func (g *global) newUnjoinCommand() *cobra.Command {
+func newUnjoinCommand(g *global) *cobra.Command {
 	o := &unjoinOptions{global: g, out: newFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "unjoin --cluster-name NAME",

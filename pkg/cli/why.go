@@ -23,9 +23,9 @@ const somethingBroken = 2
 const whyExit = "\n\nThe exit code is 0 if no problem was found, 2 if one was found, and 1 after an error, which includes that a problem " +
 	"may be where you may not look."
 
-func (g *global) newWhyCommand() *cobra.Command {
-	return group("why", "Explain the state of an object: the first step that is broken, who must act, and what to do", g.newWhyClusterCommand(),
-		g.newWhyMemberCommand(), g.newWhyAccessCommand(), g.newWhyAccessRequestCommand(), g.newWhyPlacementCommand(), g.newWhyWorkCommand())
+func newWhyCommand(g *global) *cobra.Command {
+	return group("why", "Explain the state of an object: the first step that is broken, who must act, and what to do", newWhyClusterCommand(g),
+		newWhyMemberCommand(g), newWhyAccessCommand(g), newWhyAccessRequestCommand(g), newWhyPlacementCommand(g), newWhyWorkCommand(g))
 }
 
 // whyOptions are the options of all commands below why.
@@ -34,7 +34,7 @@ type whyOptions struct {
 	out *format
 }
 
-func (g *global) newWhy() *whyOptions {
+func newWhy(g *global) *whyOptions {
 	return &whyOptions{global: g, out: newFormat("text", "json", "yaml")}
 }
 

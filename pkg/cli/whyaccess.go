@@ -21,8 +21,8 @@ type whyAccessOptions struct {
 	namespace string
 }
 
-func (g *global) newWhyAccessCommand() *cobra.Command {
-	o := &whyAccessOptions{whyOptions: g.newWhy()}
+func newWhyAccessCommand(g *global) *cobra.Command {
+	o := &whyAccessOptions{whyOptions: newWhy(g)}
 	cmd := &cobra.Command{
 		Use:   "access USER VERB KEY=VALUE|SET|CLUSTER",
 		Short: "Explain which rule allows an action of a user, or which is missing",
@@ -41,7 +41,7 @@ kubectl hub why access system:serviceaccount:ci:deployer deliver cluster/c1`),
 			}
 			return nil
 		},
-		ValidArgsFunction: g.completeAccess,
+		ValidArgsFunction: completeAccess(g),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1], args[2]) },
 	}
 	cmd.Flags().StringSliceVar(&o.groups, "group", nil, "Groups of the user. Your own groups, and those that all users and service accounts have, need not be set.")
@@ -51,16 +51,18 @@ kubectl hub why access system:serviceaccount:ci:deployer deliver cluster/c1`),
 }
 
 // completeAccess completes the verb, and the names of sets and clusters.
-func (g *global) completeAccess(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	switch len(args) {
-	case 1:
-		verbs := slices.Concat(diagnosis.AccessVerbs(diagnosis.Target{Label: "x"}), diagnosis.AccessVerbs(diagnosis.Target{Set: "x"}), diagnosis.AccessVerbs(diagnosis.Target{Cluster: "x"}))
-		slices.Sort(verbs)
-		return slices.Compact(verbs), cobra.ShellCompDirectiveNoFileComp
-	case 2:
-		return g.names(setAndClusterNames)(cmd, args, typed)
+func completeAccess(g *global) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 1:
+			verbs := slices.Concat(diagnosis.AccessVerbs(diagnosis.Target{Label: "x"}), diagnosis.AccessVerbs(diagnosis.Target{Set: "x"}), diagnosis.AccessVerbs(diagnosis.Target{Cluster: "x"}))
+			slices.Sort(verbs)
+			return slices.Compact(verbs), cobra.ShellCompDirectiveNoFileComp
+		case 2:
+			return g.names(setAndClusterNames)(cmd, args, typed)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 func setAndClusterNames(ctx context.Context, h *hub) (names []string, err error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-func (g *global) newWhyClusterCommand() *cobra.Command {
-	o := g.newWhy()
+func newWhyClusterCommand(g *global) *cobra.Command {
+	o := newWhy(g)
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
 		Short: "Explain why a cluster does not work with the hub",

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (g *global) newWhyMemberCommand() *cobra.Command {
-	o, set := g.newWhy(), ""
+func newWhyMemberCommand(g *global) *cobra.Command {
+	o, set := newWhy(g), ""
 	cmd := &cobra.Command{
 		Use:     "member CLUSTER --set SET",
 		Aliases: []string{"members"},

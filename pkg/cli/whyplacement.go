@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (g *global) newWhyPlacementCommand() *cobra.Command {
-	o, in, cluster := g.newWhy(), &inNamespace{global: g}, ""
+func newWhyPlacementCommand(g *global) *cobra.Command {
+	o, in, cluster := newWhy(g), &inNamespace{global: g}, ""
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT --cluster CLUSTER",
 		Short: "Explain why a placement chooses a cluster, or does not",

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-func (g *global) newWhyAccessRequestCommand() *cobra.Command {
-	o, in := g.newWhy(), &inNamespace{global: g}
+func newWhyAccessRequestCommand(g *global) *cobra.Command {
+	o, in := newWhy(g), &inNamespace{global: g}
 	cmd := &cobra.Command{
 		Use:   "accessrequest REQUEST",
 		Short: "Explain what an AccessRequest waits for",

@@ -18,8 +18,8 @@ type whyWorkOptions struct {
 	cluster, namespace string
 }
 
-func (g *global) newWhyWorkCommand() *cobra.Command {
-	o := &whyWorkOptions{whyOptions: g.newWhy()}
+func newWhyWorkCommand(g *global) *cobra.Command {
+	o := &whyWorkOptions{whyOptions: newWhy(g)}
 	cmd := &cobra.Command{
 		Use:   "work WORK --cluster CLUSTER",
 		Short: "Explain why a work is not complete on a cluster",

@@ -29,7 +29,7 @@ type onClusters struct {
 }
 
 func (o *onClusters) addTo(g *global, cmd *cobra.Command) {
-	g.addClusters(cmd, &o.clusters, &o.more)
+	addClusters(g, cmd, &o.clusters, &o.more)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --clusters, of one cluster.")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Select all clusters. This is the default of commands that only read.")
 	for _, name := range []string{"clusters", "cluster", "namespace"} {
@@ -118,7 +118,7 @@ func conditionMessage(w *workv1.ManifestWork, conditionType string) string {
 }
 
 // awaitWorks waits until all works of a name are done.
-func (g *global) awaitWorks(ctx context.Context, h *hub, clusters []string, name string) error {
+func awaitWorks(ctx context.Context, g *global, h *hub, clusters []string, name string) error {
 	return g.await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
 		works, err := h.works(ctx, clusters, name)
 		if err != nil {
@@ -137,7 +137,7 @@ func (g *global) awaitWorks(ctx context.Context, h *hub, clusters []string, name
 	})
 }
 
-func (g *global) newGetWorksCommand() *cobra.Command {
+func newGetWorksCommand(g *global) *cobra.Command {
 	on, out := &onClusters{}, newTable()
 	cmd := &cobra.Command{
 		Use:     "works [WORK]",

@@ -23,7 +23,7 @@ type workStatusOptions struct {
 	out *table
 }
 
-func (g *global) newWorkCommand() *cobra.Command {
+func newWorkCommand(g *global) *cobra.Command {
 	o := &workStatusOptions{global: g, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "status WORK",
@@ -62,7 +62,7 @@ func (o *workStatusOptions) run(ctx context.Context, name string) error {
 	var late error
 	if o.wait {
 		// Print the status even after a timeout.
-		late = o.awaitWorks(ctx, h, clusters, name)
+		late = awaitWorks(ctx, o.global, h, clusters, name)
 		if late != nil && ctx.Err() == nil {
 			return late
 		}

@@ -187,7 +187,7 @@ func userFlag(user string) (flag, value string) {
 
 // roleName returns a name for a role with one permission. Names of roles allow all characters except slashes and percent signs.
 func roleName(user string, p rbac.Permission) string {
-	name := strings.Join([]string{user, p.Verb, p.resource(), p.Name}, ":")
+	name := strings.Join([]string{user, p.Verb, p.RuleResource(), p.Name}, ":")
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r == '/' || r == '%' || r <= ' ' || r > '~' {
 			return '-'

@@ -116,7 +116,7 @@ func (r *RBACRules) grants(p rbac.Permission) (all []Grant) {
 }
 
 // names returns the resourceNames for which cluster-wide rules give a user a permission, sorted and without duplicates.
-func (r *RBACRules) names(p Permission, user string, groups []string) (names []string) {
+func (r *RBACRules) names(p rbac.Permission, user string, groups []string) (names []string) {
 	bound := map[string]bool{}
 	bindings, _ := r.ClusterRoleBindings.Get()
 	for i := range bindings {
@@ -154,7 +154,7 @@ func isOne(s rbacv1.Subject, user string, groups []string) bool {
 
 // Holders returns the subjects that have a permission, without duplicates. It omits the service accounts of Kubernetes itself, some of which may do
 // everything. The result is hidden if not all rules may be read.
-func (r *RBACRules) Holders(spellings ...Permission) Read[[]string] {
+func (r *RBACRules) Holders(spellings ...rbac.Permission) Read[[]string] {
 	var who []string
 	for _, p := range spellings {
 		if why := r.hidden(p); len(why) > 0 {

@@ -148,7 +148,7 @@ func works(namespace string) AccessWay {
 	return AccessWay{Name: name, Needs: []Need{{p.Short(), []rbac.Permission{p}}}}
 }
 
-func bindWay(p Permission, t Target) AccessWay {
+func bindWay(p rbac.Permission, t Target) AccessWay {
 	get := p
 	get.Verb = "get"
 	p.Verb, p.Subresource = "create", verbBind
@@ -161,7 +161,7 @@ func bindWay(p Permission, t Target) AccessWay {
 }
 
 // clusterWays returns the way by the name of the cluster, and one for each set that it is in.
-func clusterWays(p Permission, t Target) []AccessWay {
+func clusterWays(p rbac.Permission, t Target) []AccessWay {
 	ways := []AccessWay{{Name: "by the name of the cluster", Needs: []Need{{p.Short(), []rbac.Permission{p}}}}}
 	for _, set := range t.SetsOf {
 		get := rbac.Permission{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}

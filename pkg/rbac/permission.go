@@ -27,7 +27,7 @@ func (p Permission) String() string {
 	if p.Name != "" {
 		names = fmt.Sprintf("resourceNames: [%q], ", p.Name)
 	}
-	text := fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}", p.Group, p.ruleResource(), names, p.Verb)
+	text := fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}", p.Group, p.RuleResource(), names, p.Verb)
 	if p.Namespace != "" {
 		text += " in the namespace " + p.Namespace
 	}
@@ -36,7 +36,7 @@ func (p Permission) String() string {
 
 // Short returns the permission in a few words, without its API group.
 func (p Permission) Short() string {
-	text := p.Verb + " " + p.ruleResource()
+	text := p.Verb + " " + p.RuleResource()
 	if p.Name != "" {
 		text += " " + p.Name
 	}
@@ -46,8 +46,8 @@ func (p Permission) Short() string {
 	return text
 }
 
-// ruleResource returns the resource with the subresource, as a rule has them.
-func (p Permission) ruleResource() string {
+// RuleResource returns the resource with the subresource, as it is written in the resources of a rule.
+func (p Permission) RuleResource() string {
 	if p.Subresource == "" {
 		return p.Resource
 	}

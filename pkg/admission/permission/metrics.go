@@ -22,6 +22,6 @@ func init() { legacyregistry.MustRegister(refusals) }
 // count adds what a request lacks.
 func count(plugin string, lacking []rbac.Permission) {
 	for _, r := range lacking {
-		refusals.WithLabelValues(plugin, r.Verb, r.resource()).Inc()
+		refusals.WithLabelValues(plugin, r.Verb, r.RuleResource()).Inc()
 	}
 }
