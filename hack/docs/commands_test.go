@@ -72,7 +72,7 @@ func problems(b pages.Block) (all []string) {
 		if len(b.Commands) == 0 {
 			say(b.Where(), "the block has no commands: they begin with $, or it is no console")
 		}
-	case "", "json", "markdown", "text", "yaml":
+	case "", "json", "markdown", "mermaid", "text", "yaml":
 		if b.NotRun != "" || b.RunBy != "" {
 			say(b.Where(), "there is nothing to run in this block")
 		}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package constraint parses the constraint expressions of edge policies, and evaluates them against the properties of a node or of a service. The
-// language comes from Open Horizon: docs/edge-constraints.md explains it for users.
+// language comes from Open Horizon: docs/edge.md explains it for users.
 //
 // It is pure. Parse parses the expressions once, within limits. The results of Parse and NewProperties are immutable, and safe for concurrent use.
 // Evaluation (Satisfied, Failed) allocates nothing and is linear in the number of comparisons, besides the length of lists.

@@ -15,7 +15,7 @@ import (
 // tables returns the rows of the page for users, by the first two cells of the table's head. Cells are without backquotes.
 func tables(t *testing.T) map[string][][]string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/edge-constraints.md")
+	page, err := os.ReadFile("../../docs/edge.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 
 // Package kubeconfig handles the two kinds of kubeconfigs of an operator that works on a cluster from outside: the source, which belongs to an admin
 // and which a user has put into a Secret, and those that are minted from it, one for each ServiceAccount, with a token that is renewed. See
-// docs/design/minted.md.
+// docs/design/detached.md.
 package kubeconfig
 
 import (

@@ -3,7 +3,7 @@
 
 // Package outer connects to a cluster that an operator works on from outside and does not trust. The cluster's server may lie, respond slowly,
 // endlessly, or not at all, and redirect its clients. It must not get access to others' data, and must not take the operator's time or memory from
-// other clusters. See docs/design/minted.md.
+// other clusters. See docs/design/detached.md.
 //
 // The content of responses is still what the server sends. In particular nothing limits the number of objects in an informer: read by name, or watch
 // one name, with metadata alone where that is enough.
