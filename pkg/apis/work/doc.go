@@ -4,6 +4,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=work.open-cluster-management.io
 
-// Package work holds the internal form of the work.open-cluster-management.io kinds: the one shape that storage,
-// strategies and admission work with, whatever version a client speaks.
+// Package work contains the internal types of work.open-cluster-management.io, which storage, strategies and admission use for all versions.
 package work

@@ -9,55 +9,55 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppliedManifestWork is an agent's record, in its managed cluster, of one ManifestWork: it lists the objects that the agent created, and
-// is their owner. Its name is <hash of the hub>-<name of the work>. On a hub, it is about the hub's own cluster, if that is managed as
+// AppliedManifestWork is the agent's record of one ManifestWork in the managed cluster. It lists the objects that the agent created, and is their
+// owner. Its name is <hubHash>-<name of the work>. On a hub, AppliedManifestWorks record the works of the hub's own cluster, if that is managed as
 // well.
 type AppliedManifestWork struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// spec says which work it is, and of which agent. The agent writes it.
+	// spec identifies the work and its agent. The agent writes it.
 	Spec AppliedManifestWorkSpec
-	// status has the objects. The agent writes it.
+	// status represents the objects of the work. The agent writes it.
 	Status AppliedManifestWorkStatus
 }
 
-// AppliedManifestWorkSpec says which work of which hub it is.
+// AppliedManifestWorkSpec identifies a ManifestWork, its hub and its agent.
 type AppliedManifestWorkSpec struct {
-	// hubHash is a hash of the hub's URL, 1 to 253 characters. It is required.
+	// hubHash is a hash of the hub's URL, 1 to 253 characters. Required.
 	HubHash string
-	// agentID says whose it is where several agents work in one cluster, at most 253 characters.
+	// agentID identifies the agent if several agents run in one cluster, at most 253 characters.
 	AgentID string
-	// manifestWorkName is the name of the work on the hub, 1 to 253 characters. It is required.
+	// manifestWorkName is the name of the ManifestWork on the hub, 1 to 253 characters. Required.
 	ManifestWorkName string
 }
 
-// AppliedManifestWorkStatus has the objects that an agent has made for a work.
+// AppliedManifestWorkStatus represents the objects that an agent created for a work.
 type AppliedManifestWorkStatus struct {
 	// appliedResources are the objects, at most 2048.
 	AppliedResources []AppliedManifestResourceMeta
-	// evictionStartTime is since when the work is missing on the hub, or the agent belongs to another hub. The objects are
-	// deleted after a grace period from then on.
+	// evictionStartTime is the time at which the work was first missing on the hub, or the agent first belonged to another hub. The agent deletes the
+	// objects after a grace period.
 	EvictionStartTime *metav1.Time
 }
 
-// AppliedManifestResourceMeta is an object that an agent has made.
+// AppliedManifestResourceMeta identifies an object that an agent created.
 type AppliedManifestResourceMeta struct {
 	ResourceIdentifier
-	// version is the API version, 1 to 253 characters. It is required.
+	// version is the API version of the object, 1 to 253 characters. Required.
 	Version string
-	// uid is the UID of the object, at most 253 characters. Another object of the same name is left alone.
+	// uid is the UID of the object, at most 253 characters. The agent does not delete an object of the same name with another UID.
 	UID string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppliedManifestWorkList is a list of AppliedManifestWork.
+// AppliedManifestWorkList is a list of AppliedManifestWorks.
 type AppliedManifestWorkList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the applied works.
+	// items are the AppliedManifestWorks.
 	Items []AppliedManifestWork
 }

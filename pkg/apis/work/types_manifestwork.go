@@ -10,132 +10,132 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the
-// namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting
-// it deletes the objects, unless spec.deleteOption says otherwise.
+// ManifestWork is a list of objects that an agent applies to one managed cluster. The agent restores objects that are changed in the cluster. The
+// namespace of a ManifestWork is the namespace of its cluster on the hub. A user who may write a ManifestWork can do in the cluster whatever the
+// agent can, unless spec.executor limits it. Deleting a ManifestWork deletes its objects, unless spec.deleteOption specifies otherwise.
 type ManifestWork struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it
-	// in the managed cluster has a longer one.
+	// metadata is the standard object metadata. The name has at most 188 characters, since the agent derives a longer name from it for an object in
+	// the managed cluster.
 	metav1.ObjectMeta
 
-	// spec is the desired state: the objects, and how they are kept. Users write it.
+	// spec defines the desired state of the work: the objects, and how they are applied, reported and deleted. Users write it.
 	Spec ManifestWorkSpec
-	// status is the observed state. The agent writes it.
+	// status represents the observed state of the work. The agent writes it.
 	Status ManifestWorkStatus
 }
 
-// ManifestWorkSpec says which objects are in a managed cluster.
+// ManifestWorkSpec defines the desired state of a ManifestWork.
 type ManifestWorkSpec struct {
-	// workload has the objects.
+	// workload contains the objects to apply.
 	Workload ManifestsTemplate
-	// deleteOption says what becomes of the objects when the work is deleted, and when that is. The default is to delete
-	// them, and to delete the work only when a user does.
+	// deleteOption defines what happens to the objects when the work is deleted, and when the work is deleted automatically. By default, the objects
+	// are deleted with the work, and only users delete the work.
 	DeleteOption *DeleteOption
-	// manifestConfigs say, for some of the objects, how they are updated and what of them is reported. At most 1024. The
-	// first that fits an object counts.
+	// manifestConfigs configure, for some of the objects, how they are updated, adopted and reported: at most 1024 entries. If several entries match
+	// an object, each setting is taken from the first of them that has it, except feedbackScrapeType, which is taken from the last.
 	ManifestConfigs []ManifestConfigOption
-	// executor is whose rights in the managed cluster limit what the work may do there. Setting it takes the permission
-	// "execute-as" on manifestworks in the namespace of the work, with the name
-	// system:serviceaccount:<namespace>:<name>. The default is all rights of the agent.
+	// executor is the subject in the managed cluster whose rights limit what the work may do there. Setting it requires the permission "execute-as"
+	// on manifestworks in the namespace of the work, with the name system:serviceaccount:<namespace>:<name>. By default, the work has all rights of
+	// the agent.
 	Executor *ManifestWorkExecutor
 }
 
-// Manifest is an object as it is wanted in the managed cluster: apiVersion, kind, metadata.name, and all else that it has.
+// Manifest is an object as desired in the managed cluster: apiVersion, kind, metadata.name, and all other fields to apply.
 type Manifest struct {
 	runtime.RawExtension
 }
 
-// ManifestsTemplate has the objects of a work.
+// ManifestsTemplate contains the objects of a work.
 type ManifestsTemplate struct {
-	// manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver
-	// says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.
+	// manifests are the objects to apply, 1 to 1024. Their total size is limited to 512000 bytes by default; the flag --max-manifests-bytes of
+	// hub-apiserver sets the limit. Each object requires apiVersion, kind and metadata.name, must not have generateName, and must occur only once.
 	Manifests []Manifest
 }
 
-// DeleteOption says what becomes of the objects of a work that is deleted.
+// DeleteOption defines what happens to the objects of a work when it is deleted, and when it is deleted automatically.
 type DeleteOption struct {
-	// propagationPolicy is Foreground (the default): the objects are deleted, and the work is there until they are gone.
-	// Orphan: they stay. SelectivelyOrphan: those in selectivelyOrphans stay.
+	// propagationPolicy is Foreground, Orphan or SelectivelyOrphan. With Foreground (the default), the objects are deleted, and the work exists until
+	// they are gone. With Orphan, the objects are not deleted. With SelectivelyOrphan, all objects are deleted except those in selectivelyOrphans.
 	PropagationPolicy DeletePropagationPolicyType
-	// selectivelyOrphans are the objects that stay. Only for propagationPolicy SelectivelyOrphan. They stay, too, when
-	// they leave the manifests, so that another work can take them over.
+	// selectivelyOrphans are the objects that are not deleted. Used only if propagationPolicy is SelectivelyOrphan. These objects are also not
+	// deleted when they are removed from the manifests, so that another work can take them over.
 	SelectivelyOrphan *SelectivelyOrphan
-	// ttlSecondsAfterFinished is after how many seconds a work is deleted that has the condition Complete: 0 or more, and
-	// 0 is at once. The default is never. Works of a ManifestWorkReplicaSet are not deleted so.
+	// ttlSecondsAfterFinished is the number of seconds after which a work is deleted once its condition Complete is True: 0 or more, where 0 means
+	// immediately. By default, the work is not deleted automatically. The field has no effect on works of a ManifestWorkReplicaSet.
 	TTLSecondsAfterFinished *int64
 }
 
-// DeletePropagationPolicyType says what becomes of the objects of a work that is deleted.
+// DeletePropagationPolicyType defines what happens to the objects of a work that is deleted.
 type DeletePropagationPolicyType string
 
 const (
-	// DeletePropagationPolicyTypeForeground deletes them first.
+	// DeletePropagationPolicyTypeForeground deletes the objects before the work.
 	DeletePropagationPolicyTypeForeground DeletePropagationPolicyType = "Foreground"
-	// DeletePropagationPolicyTypeOrphan lets them stay.
+	// DeletePropagationPolicyTypeOrphan deletes no objects.
 	DeletePropagationPolicyTypeOrphan DeletePropagationPolicyType = "Orphan"
-	// DeletePropagationPolicyTypeSelectivelyOrphan lets some of them stay.
+	// DeletePropagationPolicyTypeSelectivelyOrphan deletes the objects except those in selectivelyOrphans.
 	DeletePropagationPolicyTypeSelectivelyOrphan DeletePropagationPolicyType = "SelectivelyOrphan"
 )
 
-// SelectivelyOrphan has the objects that stay.
+// SelectivelyOrphan contains the objects that are not deleted with their work.
 type SelectivelyOrphan struct {
-	// orphaningRules are the objects, at most 1024.
+	// orphaningRules identify the objects that are not deleted, at most 1024.
 	OrphaningRules []OrphaningRule
 }
 
-// OrphaningRule names an object that stays. All fields have to be those of the object.
+// OrphaningRule identifies an object that is not deleted. All of its fields must equal those of the object.
 type OrphaningRule ResourceIdentifier
 
-// ResourceIdentifier names an object in the managed cluster.
+// ResourceIdentifier identifies an object in the managed cluster.
 type ResourceIdentifier struct {
-	// group is the API group, at most 253 characters. The default is the core group.
+	// group is the API group of the object, at most 253 characters. The default is the core group.
 	Group string
-	// resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.
+	// resource is the plural resource name of the object, such as deployments, 1 to 253 characters. Required.
 	Resource string
-	// name is the name of the object, 1 to 253 characters. It is required.
+	// name is the name of the object, 1 to 253 characters. Required.
 	Name string
-	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.
+	// namespace is the namespace of the object, at most 253 characters. The default is empty, for cluster-scoped objects.
 	Namespace string
 }
 
-// ManifestWorkExecutor is whose rights limit a work.
+// ManifestWorkExecutor defines whose rights limit a work.
 type ManifestWorkExecutor struct {
-	// subject is who it is in the managed cluster. It is required.
+	// subject is the subject in the managed cluster whose rights limit the work. Required.
 	Subject ManifestWorkExecutorSubject
 }
 
-// ManifestWorkExecutorSubject is who an executor is.
+// ManifestWorkExecutorSubject identifies the subject of an executor.
 type ManifestWorkExecutorSubject struct {
-	// type is ServiceAccount. It is required.
+	// type is the type of the subject: ServiceAccount. Required.
 	Type ManifestWorkExecutorSubjectType
-	// serviceAccount is a service account of the managed cluster. It is required for the type ServiceAccount.
+	// serviceAccount is a service account in the managed cluster. Required if type is ServiceAccount.
 	ServiceAccount *ManifestWorkSubjectServiceAccount
 }
 
-// ManifestWorkExecutorSubjectType is a kind of executors.
+// ManifestWorkExecutorSubjectType is a type of executor subjects.
 type ManifestWorkExecutorSubjectType string
 
 const (
-	// ExecutorSubjectTypeServiceAccount is a service account of the managed cluster.
+	// ExecutorSubjectTypeServiceAccount is a service account in the managed cluster.
 	ExecutorSubjectTypeServiceAccount ManifestWorkExecutorSubjectType = "ServiceAccount"
 )
 
-// ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
+// ManifestWorkSubjectServiceAccount identifies a service account in the managed cluster.
 type ManifestWorkSubjectServiceAccount struct {
-	// namespace is the namespace of the service account, 1 to 253 characters. It is required.
+	// namespace is the namespace of the service account, 1 to 253 characters. Required.
 	Namespace string
-	// name is the name of the service account, 1 to 253 characters. It is required.
+	// name is the name of the service account, 1 to 253 characters. Required.
 	Name string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManifestWorkList is a list of ManifestWork.
+// ManifestWorkList is a list of ManifestWorks.
 type ManifestWorkList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the works.
+	// items are the ManifestWorks.
 	Items []ManifestWork
 }

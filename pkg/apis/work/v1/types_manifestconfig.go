@@ -3,39 +3,38 @@
 
 package v1
 
-// ManifestConfigOption says how some objects of a work are updated, and what of them is reported.
+// ManifestConfigOption configures how some objects of a work are updated, adopted and reported.
 type ManifestConfigOption struct {
-	// resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands
-	// for any characters. It is required.
+	// resourceIdentifier selects objects of the work. In name and namespace, * matches any number of characters. Required.
 	// +required
 	ResourceIdentifier ResourceIdentifier `json:"resourceIdentifier"`
-	// feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.
+	// feedbackRules select the fields of the objects that are reported in the status, at most 16 rules. By default, no fields are reported.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
 	FeedbackRules []FeedbackRule `json:"feedbackRules,omitempty"`
-	// feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.
+	// feedbackScrapeType is Poll (the default), to read the fields periodically, or Watch, to read them when they change.
 	// +optional
 	// +default="Poll"
 	FeedbackScrapeType FeedbackScrapeType `json:"feedbackScrapeType,omitempty"`
-	// updateStrategy says how the objects are updated.
+	// updateStrategy defines how the objects are created and updated. The default type is Update.
 	// +optional
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
-	// conditionRules make conditions of the state of the objects, at most 64, one for each condition.
+	// conditionRules derive conditions from the state of the objects: at most 64 rules, one for each condition type.
 	// +optional
 	// +listType=map
 	// +listMapKey=condition
 	// +k8s:validation:maxItems=64
 	ConditionRules []ConditionRule `json:"conditionRules,omitempty"`
-	// adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated
-	// as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone,
-	// and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The
-	// condition Adopted of the manifest reports an adoption.
+	// adoption defines what happens if an object that no work created exists when the manifest is first applied. With Always, the object is adopted:
+	// it is updated according to updateStrategy, and deleted with the work. With IfNoDiff, it is adopted only if the manifest changes nothing in it.
+	// With Never, it is not changed, and the manifest is not applied. If the field is not set, the object is adopted as with Always, but a Namespace
+	// is not deleted with the work. The condition Adopted of the manifest reports an adoption.
 	// +optional
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 }
 
-// AdoptionPolicy says what becomes of an object that existed before its work.
+// AdoptionPolicy defines what happens to an object that existed before its work.
 // +enum
 type AdoptionPolicy string
 
@@ -44,28 +43,28 @@ const (
 	AdoptAlways AdoptionPolicy = "Always"
 	// AdoptIfNoDiff adopts the object if the manifest changes nothing in it.
 	AdoptIfNoDiff AdoptionPolicy = "IfNoDiff"
-	// AdoptNever leaves the object alone.
+	// AdoptNever does not change the object.
 	AdoptNever AdoptionPolicy = "Never"
 )
 
-// FeedbackScrapeType is when fields are read.
+// FeedbackScrapeType defines when reported fields are read.
 // +enum
 type FeedbackScrapeType string
 
 const (
-	// FeedbackPollType reads them now and then.
+	// FeedbackPollType reads the fields periodically.
 	FeedbackPollType FeedbackScrapeType = "Poll"
-	// FeedbackWatchType reads them when they change.
+	// FeedbackWatchType reads the fields when they change.
 	FeedbackWatchType FeedbackScrapeType = "Watch"
 )
 
-// FeedbackRule says which fields are reported.
+// FeedbackRule selects fields of an object that are reported.
 type FeedbackRule struct {
-	// type is WellKnownStatus: the usual ones of a kind that the agent knows, such as the replicas of a Deployment.
-	// JSONPaths: those in jsonPaths. It is required.
+	// type is WellKnownStatus or JSONPaths. With WellKnownStatus, the agent reports the fields that it knows for the kind, such as the replicas of a
+	// Deployment. With JSONPaths, it reports the fields in jsonPaths. Required.
 	// +required
 	Type FeedBackType `json:"type"`
-	// jsonPaths are the fields, at most 64, by name. Only for the type JSONPaths.
+	// jsonPaths are the fields to report, at most 64, with unique names. Used only if type is JSONPaths.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -73,54 +72,54 @@ type FeedbackRule struct {
 	JsonPaths []JsonPath `json:"jsonPaths,omitempty"`
 }
 
-// FeedBackType says which fields are reported.
+// FeedBackType is a type of feedback rules.
 // +enum
 type FeedBackType string
 
 const (
-	// WellKnownStatusType reports the usual fields of a kind.
+	// WellKnownStatusType reports the fields that the agent knows for the kind.
 	WellKnownStatusType FeedBackType = "WellKnownStatus"
-	// JSONPathsType reports the fields that jsonPaths name.
+	// JSONPathsType reports the fields in jsonPaths.
 	JSONPathsType FeedBackType = "JSONPaths"
 )
 
-// JsonPath is a field that is reported.
+// JsonPath is a field of an object that is reported.
 type JsonPath struct {
-	// name is the name of the value in the status, 1 to 253 characters. It is required.
+	// name is the name of the value in the status, 1 to 253 characters. Required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// version is the API version of the object in which the path is looked up, at most 63 characters. In an object of
-	// another version the field is not reported. The default is the version of the manifest.
+	// version is the API version of the objects that the path applies to, at most 63 characters. Fields of objects of other versions are not
+	// reported. The default is the version of the manifest.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Version string `json:"version,omitempty"`
-	// path is a path as kubectl has it with -o jsonpath, such as .status.readyReplicas: 1 to 1024 characters. It has to
-	// lead to one number, text or boolean. It is required.
+	// path is a JSONPath as in kubectl get -o jsonpath, such as .status.readyReplicas, 1 to 1024 characters. It must select one number, string or
+	// boolean. Required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=1024
 	Path string `json:"path"`
 }
 
-// ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
-// objects together, for the work.
+// ConditionRule derives a condition from the state of an object. The condition is reported for the object and, aggregated over all objects that have
+// it, for the work.
 type ConditionRule struct {
-	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which
-	// the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and
-	// Degraded. It is required.
+	// condition is the type of the condition, 1 to 316 characters. It cannot be Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the
+	// agent sets. Some types have a meaning to controllers: an object whose condition Complete is True is no longer updated, and rollouts depend on
+	// Progressing and Degraded. Required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=316
 	Condition string `json:"condition"`
-	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
-	// CEL: the condition is True if all celExpressions are. It is required.
+	// type is WellKnownConditions or CEL. With WellKnownConditions, the agent applies its own rule for the condition and the kind, such as Complete
+	// of a Job. With CEL, the condition is True if all celExpressions are true. Required.
 	// +required
 	Type ConditionRuleType `json:"type"`
-	// celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object
-	// is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not
-	// known is warned of. A write has at most 65536 bytes of expressions that are new.
+	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used
+	// only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes
+	// in total; an unknown function causes a warning.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
@@ -129,74 +128,73 @@ type ConditionRule struct {
 	// +optional
 	// +k8s:validation:maxLength=4096
 	Message string `json:"message,omitempty"`
-	// messageExpression is an expression in CEL that gives the message of the condition, at most 4096 bytes. Its variables
-	// are object, and result: whether the condition is True. If it gives a text that is not empty, message does not count.
+	// messageExpression is a CEL expression that evaluates to the message of the condition, at most 4096 bytes. The variables are object, and result,
+	// which is true if the condition is True. If it evaluates to a non-empty string, it takes precedence over message.
 	// +optional
 	// +k8s:validation:maxLength=4096
 	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
-// ConditionRuleType says how a condition is made.
+// ConditionRuleType is a type of condition rules.
 // +enum
 type ConditionRuleType string
 
 const (
-	// WellKnownConditionsType takes the agent's rule for the kind and the condition.
+	// WellKnownConditionsType applies the agent's rule for the condition and the kind.
 	WellKnownConditionsType ConditionRuleType = "WellKnownConditions"
-	// CelConditionExpressionsType takes the expressions of the rule.
+	// CelConditionExpressionsType evaluates the expressions in celExpressions.
 	CelConditionExpressionsType ConditionRuleType = "CEL"
 )
 
-// UpdateStrategy says how an object is updated.
+// UpdateStrategy defines how an object is created and updated.
 type UpdateStrategy struct {
-	// type is how the object is created and updated. Update (the default): the fields of the manifest are set, also
-	// those that other managers own, and those that have left the manifest are removed; all other fields stay. Replace: fields that the
-	// manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does
-	// it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of
-	// another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted,
-	// only read for feedbackRules and conditionRules.
+	// type is Update, Replace, CreateOnly, ServerSideApply or ReadOnly. With Update (the default), the agent sets the fields of the manifest, even if
+	// other managers own them, removes fields that were removed from the manifest, and preserves all other fields. With Replace, it removes all
+	// fields that are not in the manifest, except labels, annotations and the status, as the agent of Open Cluster Management does for Update. With
+	// CreateOnly, it creates the object but does not update it. With ServerSideApply, it applies the object, and a field of another manager is a
+	// conflict unless serverSideApply.force is true. With ReadOnly, it does not create, change or delete the object, but only reads it for
+	// feedbackRules and conditionRules.
 	// +optional
 	// +default="Update"
 	Type UpdateStrategyType `json:"type,omitempty"`
-	// serverSideApply says how the object is applied. Only for the type ServerSideApply.
+	// serverSideApply configures server-side apply. Used only if type is ServerSideApply.
 	// +optional
 	ServerSideApply *ServerSideApplyConfig `json:"serverSideApply,omitempty"`
 }
 
-// UpdateStrategyType says how an object is updated.
+// UpdateStrategyType is a way to create and update an object.
 // +enum
 type UpdateStrategyType string
 
 const (
-	// UpdateStrategyTypeUpdate sets the fields of the manifest, and removes those that left it.
+	// UpdateStrategyTypeUpdate sets the fields of the manifest, and removes fields that were removed from it.
 	UpdateStrategyTypeUpdate UpdateStrategyType = "Update"
 	// UpdateStrategyTypeReplace replaces the content of the object.
 	UpdateStrategyTypeReplace UpdateStrategyType = "Replace"
-	// UpdateStrategyTypeCreateOnly makes an object and does not update it.
+	// UpdateStrategyTypeCreateOnly creates the object, and does not update it.
 	UpdateStrategyTypeCreateOnly UpdateStrategyType = "CreateOnly"
-	// UpdateStrategyTypeServerSideApply applies the manifest, and leaves alone what others own.
+	// UpdateStrategyTypeServerSideApply applies the manifest, and preserves the fields of other managers unless force is true.
 	UpdateStrategyTypeServerSideApply UpdateStrategyType = "ServerSideApply"
 	// UpdateStrategyTypeReadOnly only reads the object.
 	UpdateStrategyTypeReadOnly UpdateStrategyType = "ReadOnly"
 )
 
-// DefaultFieldManager is the name under which manifests are applied.
+// DefaultFieldManager is the default field manager of the agent.
 const DefaultFieldManager = "work-agent"
 
-// ServerSideApplyConfig says how a manifest is applied.
+// ServerSideApplyConfig configures server-side apply of a manifest.
 type ServerSideApplyConfig struct {
-	// force takes fields from other managers. The default is that a field of another manager is a conflict: nothing is
-	// applied, and the condition Applied is False.
+	// force defines whether the agent takes over conflicting fields of other managers. The default is false: if another manager owns a field with a
+	// different value, the manifest is not applied, and the condition Applied is False.
 	// +optional
 	Force bool `json:"force"`
-	// fieldManager is the name under which the manifest is applied, at most 128 characters. It begins with work-agent,
-	// which is the default.
+	// fieldManager is the field manager of the manifest, at most 128 characters. It must start with work-agent, which is the default.
 	// +optional
 	// +default="work-agent"
 	// +k8s:validation:maxLength=128
 	// +k8s:validation:pattern="^work-agent"
 	FieldManager string `json:"fieldManager,omitempty"`
-	// ignoreFields are fields of the manifest that are not applied, one entry for each condition.
+	// ignoreFields are fields of the manifest that are not applied: at most 2 entries, one for each condition.
 	// +optional
 	// +listType=map
 	// +listMapKey=condition
@@ -204,39 +202,38 @@ type ServerSideApplyConfig struct {
 	IgnoreFields []IgnoreField `json:"ignoreFields,omitempty"`
 }
 
-// IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
+// IgnoreField contains fields of a manifest that are not applied. At least one of its lists must not be empty.
 type IgnoreField struct {
-	// condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is
-	// created. OnSpokeChange: after another client has changed them in the managed cluster.
+	// condition defines when the fields are ignored. With OnSpokePresent (the default), they are ignored while the object exists, so that they are
+	// only applied when it is created. With OnSpokeChange, they are ignored after another client has changed them in the managed cluster.
 	// +optional
 	// +default="OnSpokePresent"
 	Condition IgnoreFieldsCondition `json:"condition,omitempty"`
-	// jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024
-	// characters.
+	// jsonPaths are JSONPaths of fields as in kubectl get -o jsonpath, such as .spec.replicas: at most 128, each of 1 to 1024 characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
 	JSONPaths []string `json:"jsonPaths,omitempty"`
-	// jsonPointers are fields as in RFC 6901, such as /spec/replicas: at most 128, of 1 to 1024 characters.
+	// jsonPointers are JSON pointers (RFC 6901) to fields, such as /spec/replicas: at most 128, each of 1 to 1024 characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
 	JSONPointers []string `json:"jsonPointers,omitempty"`
-	// jqPathExpressions are fields as paths of jq, such as .spec.containers[] | select(.name == "a") | .image: at most
-	// 128, of 1 to 1024 characters.
+	// jqPathExpressions are jq path expressions of fields, such as .spec.containers[] | select(.name == "a") | .image: at most 128, each of 1 to 1024
+	// characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
 	JQPathExpressions []string `json:"jqPathExpressions,omitempty"`
 }
 
-// IgnoreFieldsCondition is when fields are not applied.
+// IgnoreFieldsCondition defines when fields are ignored.
 // +enum
 type IgnoreFieldsCondition string
 
 const (
-	// IgnoreFieldsConditionOnSpokeChange ignores fields that another client has changed.
+	// IgnoreFieldsConditionOnSpokeChange ignores fields after another client has changed them.
 	IgnoreFieldsConditionOnSpokeChange IgnoreFieldsCondition = "OnSpokeChange"
-	// IgnoreFieldsConditionOnSpokePresent leaves out fields of an object that is there.
+	// IgnoreFieldsConditionOnSpokePresent ignores fields while the object exists.
 	IgnoreFieldsConditionOnSpokePresent IgnoreFieldsCondition = "OnSpokePresent"
 )

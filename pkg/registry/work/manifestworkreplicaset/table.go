@@ -14,10 +14,10 @@ import (
 var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSet]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Placement", Type: "string", Description: "Whether the placements have decisions, or why not."},
-		{Name: "Found", Type: "string", Description: "Whether the placements have decisions."},
-		{Name: "ManifestWorks", Type: "string", Description: "Whether the works are as desired, or why not."},
-		{Name: "Applied", Type: "string", Description: "Whether the works are as desired."},
+		{Name: "Placement", Type: "string", Description: "The reason of the condition PlacementVerified."},
+		{Name: "Found", Type: "string", Description: "Whether all placements exist and have decisions."},
+		{Name: "ManifestWorks", Type: "string", Description: "The reason of the condition ManifestworkApplied."},
+		{Name: "Applied", Type: "string", Description: "Whether all works are applied and in their desired state."},
 		table.Wide(table.Age()),
 	},
 	Cells: func(s *work.ManifestWorkReplicaSet) []any {

@@ -47,9 +47,9 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSetRevision]{
 var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSetRevision]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "ReplicaSet", Type: "string", Description: "The ManifestWorkReplicaSet that had the template."},
-		{Name: "Revision", Type: "integer", Description: "The generation of the set that had it, larger for later templates."},
-		{Name: "Manifests", Type: "integer", Description: "How many manifests the template has."},
+		{Name: "ReplicaSet", Type: "string", Description: "The ManifestWorkReplicaSet of the template."},
+		{Name: "Revision", Type: "integer", Description: "The generation of the ManifestWorkReplicaSet that had the template. It is larger for later templates."},
+		{Name: "Manifests", Type: "integer", Description: "The number of manifests in the template."},
 		table.Age(),
 	},
 	Cells: func(r *work.ManifestWorkReplicaSetRevision) []any {
