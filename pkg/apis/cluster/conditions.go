@@ -5,10 +5,10 @@ package cluster
 
 // Condition types of a ManagedCluster.
 const (
-	// ManagedClusterConditionJoined is True once the cluster's agent has its own identity on the hub.
+	// ManagedClusterConditionJoined reports whether the cluster's agent has connected with its own identity on the hub.
 	ManagedClusterConditionJoined = "ManagedClusterJoined"
-	// ManagedClusterConditionHubAccepted tells whether the hub lets the cluster in.
+	// ManagedClusterConditionHubAccepted reports whether the hub accepts the cluster.
 	ManagedClusterConditionHubAccepted = "HubAcceptedManagedCluster"
-	// ManagedClusterConditionAvailable is True while the cluster's agent and API server are healthy.
+	// ManagedClusterConditionAvailable reports whether the cluster's agent and API server are healthy.
 	ManagedClusterConditionAvailable = "ManagedClusterConditionAvailable"
 )

@@ -4,6 +4,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=cluster.open-cluster-management.io
 
-// Package cluster holds the internal form of the cluster.open-cluster-management.io kinds:
-// the one shape that storage, strategies and admission work with, whatever version a client speaks.
+// Package cluster contains the internal types of cluster.open-cluster-management.io, which storage, strategies and admission use for all versions.
 package cluster

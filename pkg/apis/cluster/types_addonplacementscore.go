@@ -9,29 +9,29 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AddOnPlacementScore has scores of one cluster, which placements may choose by.
+// AddOnPlacementScore contains scores of one cluster, by which placements can rank clusters.
 type AddOnPlacementScore struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// status has the scores.
+	// status contains the scores.
 	Status AddOnPlacementScoreStatus
 }
 
-// AddOnPlacementScoreStatus has the scores of a cluster.
+// AddOnPlacementScoreStatus contains the scores of a cluster.
 type AddOnPlacementScoreStatus struct {
-	// conditions say how the scores came about, at most 128.
+	// conditions represent the latest observations of the computation of the scores, at most 128.
 	Conditions []metav1.Condition
-	// scores are the scores by their names, at most 512.
+	// scores are the scores of the cluster, at most 512, with unique names.
 	Scores []AddOnPlacementScoreItem
-	// validUntil is when the scores stop counting: from then on, placements take 0 for each.
+	// validUntil is the time at which the scores expire. Placements use 0 for each expired score.
 	ValidUntil *metav1.Time
 }
 
-// AddOnPlacementScoreItem is one score.
+// AddOnPlacementScoreItem is a score of a cluster.
 type AddOnPlacementScoreItem struct {
-	// name is the name of the score, 1 to 253 characters.
+	// name is the name of the score, 1 to 253 characters. Required.
 	Name string
 	// value is the score, -100 to 100.
 	Value int32
@@ -39,7 +39,7 @@ type AddOnPlacementScoreItem struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AddOnPlacementScoreList is a list of AddOnPlacementScore.
+// AddOnPlacementScoreList is a list of AddOnPlacementScores.
 type AddOnPlacementScoreList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.

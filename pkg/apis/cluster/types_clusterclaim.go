@@ -19,7 +19,7 @@ type ClusterClaim struct {
 	Spec ClusterClaimSpec
 }
 
-// ClusterClaimSpec is the content of a claim.
+// ClusterClaimSpec contains the value of a claim.
 type ClusterClaimSpec struct {
 	// value is the value of the claim, 1 to 1024 characters.
 	Value string
@@ -27,11 +27,11 @@ type ClusterClaimSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterClaimList is a list of ClusterClaim.
+// ClusterClaimList is a list of ClusterClaims.
 type ClusterClaimList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the claims.
+	// items are the ClusterClaims.
 	Items []ClusterClaim
 }

@@ -9,41 +9,41 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSetBinding lets a namespace use a cluster set. Making one takes the permission
-// "create managedclustersets/bind" on the set.
+// ManagedClusterSetBinding allows a namespace to use a cluster set. Creating one requires the permission "create managedclustersets/bind" on the name
+// of the set.
 type ManagedClusterSetBinding struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata. The name is the name of the set.
 	metav1.ObjectMeta
 
-	// spec names the set.
+	// spec identifies the set.
 	Spec ManagedClusterSetBindingSpec
-	// status is the observed state of the binding.
+	// status represents the observed state of the binding.
 	Status ManagedClusterSetBindingStatus
 }
 
-// ManagedClusterSetBindingSpec names the set of a binding.
+// ManagedClusterSetBindingSpec identifies the set of a binding.
 type ManagedClusterSetBindingSpec struct {
-	// clusterSet is the name of the set, and the name of the binding. It cannot be changed.
+	// clusterSet is the name of the set. It must equal the name of the binding. Required and immutable.
 	ClusterSet string
 }
 
-// ManagedClusterSetBindingStatus is the observed state of a binding.
+// ManagedClusterSetBindingStatus represents the observed state of a ManagedClusterSetBinding.
 type ManagedClusterSetBindingStatus struct {
-	// conditions tell whether the set exists (Bound).
+	// conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.
 	Conditions []metav1.Condition
 }
 
-// ClusterSetBindingBoundType is the condition that is True when the bound set exists.
+// ClusterSetBindingBoundType is the condition that reports whether the bound set exists.
 const ClusterSetBindingBoundType = "Bound"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSetBindingList is a list of ManagedClusterSetBinding.
+// ManagedClusterSetBindingList is a list of ManagedClusterSetBindings.
 type ManagedClusterSetBindingList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the bindings.
+	// items are the ManagedClusterSetBindings.
 	Items []ManagedClusterSetBinding
 }

@@ -9,40 +9,40 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Placement chooses clusters for what is in its namespace.
+// Placement selects clusters for the resources in its namespace.
 type Placement struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// spec is the desired state: which clusters, and how many.
+	// spec defines the desired state of the placement: the clusters to select, and their number.
 	Spec PlacementSpec
-	// status is the observed state.
+	// status represents the observed state of the placement.
 	Status PlacementStatus
 }
 
-// PlacementSpec says which clusters a placement chooses.
+// PlacementSpec defines the clusters that a placement selects.
 type PlacementSpec struct {
-	// clusterSets are names of sets, at most 256.
+	// clusterSets are names of cluster sets, at most 256.
 	ClusterSets []string
-	// numberOfClusters is how many clusters are chosen at most, 0 or more: those with the highest scores, by name where
-	// scores are equal.
+	// numberOfClusters is the maximum number of selected clusters, 0 or more. Clusters with higher scores are selected first, and by name if scores
+	// are equal.
 	NumberOfClusters *int32
-	// predicates say which clusters pass: those that match at least one predicate.
+	// predicates define the eligible clusters: those that match at least one predicate.
 	Predicates []ClusterPredicate
-	// prioritizerPolicy says how the clusters that pass are scored.
+	// prioritizerPolicy defines how eligible clusters are scored.
 	PrioritizerPolicy PrioritizerPolicy
-	// spreadPolicy says how the chosen clusters are spread over regions, zones or other topologies.
+	// spreadPolicy defines how the selected clusters are spread over regions, zones or other topologies.
 	SpreadPolicy SpreadPolicy
-	// tolerations let clusters with taints pass: every taint of a cluster needs a toleration that matches it, unless
-	// its effect does not keep the cluster out.
+	// tolerations make clusters with taints eligible: each taint of a cluster requires a toleration that matches it, unless its effect does not
+	// exclude the cluster.
 	Tolerations []Toleration
-	// decisionStrategy says how the chosen clusters are divided into groups.
+	// decisionStrategy defines how the selected clusters are divided into groups.
 	DecisionStrategy DecisionStrategy
-	// sortBy is the order of the clusters in the decisions, and in each of their groups.
+	// sortBy is the order of the clusters in the decisions, and in each of their groups: ClusterName or Score.
 	SortBy PlacementSortByType
-	// scoreRateLimit is the time between two writes of the decisions that change nothing but scores: a whole number and
-	// h, m or s, such as 30s.
+	// scoreRateLimit is the minimum interval between two updates of the decisions that change only scores: an integer followed by h, m or s, such as
+	// 30s.
 	ScoreRateLimit string
 }
 
@@ -50,43 +50,42 @@ type PlacementSpec struct {
 type PlacementSortByType string
 
 const (
-	// PlacementSortByClusterName orders by the name of the cluster.
+	// PlacementSortByClusterName orders clusters by name.
 	PlacementSortByClusterName PlacementSortByType = "ClusterName"
-	// PlacementSortByScore puts the highest score first, and orders by name where scores are equal.
+	// PlacementSortByScore orders clusters by score, the highest first, and by name if scores are equal.
 	PlacementSortByScore PlacementSortByType = "Score"
 )
 
-// ClusterPredicate is one way in which a cluster can pass.
+// ClusterPredicate is a condition that makes a cluster eligible.
 type ClusterPredicate struct {
-	// requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves
-	// the decisions.
+	// requiredClusterSelector is the selector that a cluster must match. A selected cluster that no longer matches is removed from the decisions.
 	RequiredClusterSelector ClusterSelector
 }
 
-// ClusterSelector selects clusters that match all of its parts.
+// ClusterSelector selects the clusters that match all of its fields.
 type ClusterSelector struct {
 	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.
 	LabelSelector metav1.LabelSelector
 	// claimSelector selects clusters by status.clusterClaims.
 	ClaimSelector ClusterClaimSelector
-	// celSelector selects clusters by expressions on all of their fields.
+	// celSelector selects clusters by CEL expressions on any of their fields.
 	CelSelector ClusterCelSelector
 }
 
 // ClusterClaimSelector selects clusters by status.clusterClaims.
 type ClusterClaimSelector struct {
-	// matchExpressions are requirements on claims, as those of a label selector are on labels: key is the name of a
-	// claim, operator In, NotIn, Exists or DoesNotExist.
+	// matchExpressions are requirements on claims, as in a label selector: key is the name of a claim, and operator is In, NotIn, Exists or
+	// DoesNotExist.
 	MatchExpressions []metav1.LabelSelectorRequirement
 }
 
-// ClusterCelSelector selects clusters by expressions in CEL.
+// ClusterCelSelector selects clusters by CEL expressions.
 type ClusterCelSelector struct {
-	// celExpressions are expressions in CEL, each of which has to be true: at most 16, of 1 to 4096 bytes.
+	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes.
 	CelExpressions []string
 }
 
-// PrioritizerPolicy says how clusters are scored.
+// PrioritizerPolicy defines how clusters are scored.
 type PrioritizerPolicy struct {
 	// mode is Additive (the default) or Exact.
 	Mode PrioritizerPolicyModeType
@@ -94,37 +93,37 @@ type PrioritizerPolicy struct {
 	Configurations []PrioritizerConfig
 }
 
-// PrioritizerPolicyModeType says what counts beside the prioritizers that are listed.
+// PrioritizerPolicyModeType defines whether prioritizers that are not listed are used.
 type PrioritizerPolicyModeType string
 
 const (
-	// PrioritizerPolicyModeAdditive counts Balance and Steady too.
+	// PrioritizerPolicyModeAdditive uses Balance and Steady in addition to the listed prioritizers.
 	PrioritizerPolicyModeAdditive PrioritizerPolicyModeType = "Additive"
-	// PrioritizerPolicyModeExact counts nothing else.
+	// PrioritizerPolicyModeExact uses only the listed prioritizers.
 	PrioritizerPolicyModeExact PrioritizerPolicyModeType = "Exact"
 )
 
 // PrioritizerConfig is a prioritizer and its weight.
 type PrioritizerConfig struct {
-	// scoreCoordinate is the prioritizer.
+	// scoreCoordinate identifies the prioritizer.
 	ScoreCoordinate *ScoreCoordinate
-	// weight is how much the prioritizer counts, -10 to 10.
+	// weight is the weight of the prioritizer, -10 to 10.
 	Weight *int32
 }
 
 // The types of a ScoreCoordinate.
 const (
-	// ScoreCoordinateTypeBuiltIn is a prioritizer that the hub computes.
+	// ScoreCoordinateTypeBuiltIn is the type of the prioritizers that the hub computes.
 	ScoreCoordinateTypeBuiltIn string = "BuiltIn"
-	// ScoreCoordinateTypeAddOn takes the scores of AddOnPlacementScores.
+	// ScoreCoordinateTypeAddOn is the type of the prioritizers that read AddOnPlacementScores.
 	ScoreCoordinateTypeAddOn string = "AddOn"
 )
 
 // The prioritizers that the hub computes.
 const (
-	// PrioritizerBalance prefers clusters that fewer other placements have chosen.
+	// PrioritizerBalance prefers clusters that fewer other placements have selected.
 	PrioritizerBalance string = "Balance"
-	// PrioritizerSteady prefers clusters that this placement has chosen before.
+	// PrioritizerSteady prefers clusters that the placement has already selected.
 	PrioritizerSteady string = "Steady"
 	// PrioritizerResourceAllocatableCPU prefers clusters with more CPU in status.allocatable.
 	PrioritizerResourceAllocatableCPU string = "ResourceAllocatableCPU"
@@ -132,20 +131,20 @@ const (
 	PrioritizerResourceAllocatableMemory string = "ResourceAllocatableMemory"
 )
 
-// ScoreCoordinate names a prioritizer.
+// ScoreCoordinate identifies a prioritizer.
 type ScoreCoordinate struct {
 	// type is BuiltIn (the default) or AddOn.
 	Type string
 	// builtIn is the name of a prioritizer of the hub.
 	BuiltIn string
-	// addOn is a score of the AddOnPlacementScores.
+	// addOn identifies a score of AddOnPlacementScores.
 	AddOn *AddOnScore
 }
 
-// AddOnScore names a score of the AddOnPlacementScores of one name, one in the namespace of each cluster.
+// AddOnScore identifies a score of the AddOnPlacementScores of one name, of which each cluster has one in its namespace.
 type AddOnScore struct {
-	// resourceName is the name of the AddOnPlacementScores, 1 to 253 characters.
+	// resourceName is the name of the AddOnPlacementScores, 1 to 253 characters. Required.
 	ResourceName string
-	// scoreName is the name of the score in them, 1 to 253 characters.
+	// scoreName is the name of a score in the AddOnPlacementScores, 1 to 253 characters. Required.
 	ScoreName string
 }

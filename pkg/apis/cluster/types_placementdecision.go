@@ -9,30 +9,30 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlacementDecision has clusters that a placement has chosen.
+// PlacementDecision contains clusters that a placement has selected.
 type PlacementDecision struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// status has the clusters.
+	// status contains the selected clusters.
 	Status PlacementDecisionStatus
 }
 
-// PlacementLabel of a PlacementDecision has the name of the placement.
+// PlacementLabel is the label of a PlacementDecision with the name of the placement.
 const PlacementLabel = "cluster.open-cluster-management.io/placement"
 
-// PlacementDecisionStatus has the clusters of a PlacementDecision.
+// PlacementDecisionStatus contains the clusters of a PlacementDecision.
 type PlacementDecisionStatus struct {
-	// decisions are the clusters, at most 100.
+	// decisions are the selected clusters, at most 100.
 	Decisions []ClusterDecision
 }
 
-// ClusterDecision is one chosen cluster.
+// ClusterDecision represents a selected cluster.
 type ClusterDecision struct {
 	// clusterName is the name of the ManagedCluster.
 	ClusterName string
-	// reason is why the cluster was chosen, at most 1024 characters.
+	// reason describes why the cluster was selected, at most 1024 characters.
 	Reason string
 	// score is the score of the cluster.
 	Score int64
@@ -40,11 +40,11 @@ type ClusterDecision struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlacementDecisionList is a list of PlacementDecision.
+// PlacementDecisionList is a list of PlacementDecisions.
 type PlacementDecisionList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the decisions.
+	// items are the PlacementDecisions.
 	Items []PlacementDecision
 }

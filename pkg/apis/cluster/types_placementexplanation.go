@@ -9,78 +9,79 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlacementExplanation says why a Placement chooses the clusters that it chooses, and why not the others. The hub computes it when it is
-// read, as the subresource explain of a placement, and stores it nowhere. It tells only of clusters that the reader may see, as
-// managedclusters of clusterview.open-cluster-management.io shows them.
+// PlacementExplanation explains why a Placement selects clusters, and why it does not select others. The hub computes it for each read of the
+// subresource explain of a placement, and does not store it. It contains only clusters that the reader may see, which are those in managedclusters of
+// clusterview.open-cluster-management.io.
 type PlacementExplanation struct {
 	metav1.TypeMeta
-	// metadata has the name and the namespace of the Placement, and the UID and the generation of it that is explained.
+	// metadata has the name and the namespace of the Placement, and the UID and the generation that are explained.
 	metav1.ObjectMeta
 
 	// status is the explanation.
 	Status PlacementExplanationStatus
 }
 
-// PlacementExplanationStatus is the result of the placement for the current state of the hub.
+// PlacementExplanationStatus represents the result of the placement for the current state of the hub.
 type PlacementExplanationStatus struct {
-	// problem is why nothing new is chosen, if that is so: then the clusters of the last decisions are kept.
+	// problem describes why no clusters are newly selected, if that is the case. The clusters of the last decisions are retained.
 	Problem string
-	// partial is true if the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than
-	// are listed.
+	// partial is true if the rights of the reader do not cover all sets of the placement, so that more clusters may exist than are listed.
 	Partial bool
-	// counts say how many clusters are chosen, and how many fell out by what. They count what the reader may see, on all pages.
+	// counts are the numbers of selected clusters, and of clusters that each filter excluded. They include all clusters that the reader may see, on
+	// all pages.
 	Counts []ExplainedCount
-	// clusters are the clusters in the sets of the placement, ordered by name, or the one that was requested. At most as many as the limit
-	// of the request.
+	// clusters are the clusters in the sets of the placement, ordered by name, or the requested cluster. The limit of the request is the maximum
+	// number.
 	Clusters []ExplainedCluster
-	// continue is set if there are more clusters: repeat the request with this value as the parameter continue.
+	// continue is set if there are more clusters. To get them, repeat the request with this value in the parameter continue.
 	Continue string
 }
 
-// ExplainedCount is a number of clusters.
+// ExplainedCount is a number of clusters with the same result.
 type ExplainedCount struct {
-	// filteredBy is the filter that excluded them, as in clusters; empty for chosen clusters.
+	// filteredBy is the filter that excluded the clusters, as in clusters. It is empty for selected clusters.
 	FilteredBy string
-	// clusters is how many.
+	// clusters is the number of clusters.
 	Clusters int32
 }
 
-// ExplainedCluster says of one cluster why it is chosen, or not.
+// ExplainedCluster explains why a cluster is selected or not.
 type ExplainedCluster struct {
 	// clusterName is the name of the ManagedCluster.
 	ClusterName string
-	// clusterSets are the sets of the placement that the cluster is in, ordered by name: those whose clusters the reader may see.
+	// clusterSets are the sets of the placement that contain the cluster, ordered by name. Sets whose clusters the reader may not see are omitted.
 	ClusterSets []string
-	// chosen says whether the placement chooses the cluster.
+	// chosen reports whether the placement selects the cluster.
 	Chosen bool
-	// filteredBy is the filter that excluded the cluster. ClusterSet: it is in no set of the placement. Deletion: it is being deleted.
-	// Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread
-	// constraint. NumberOfClusters: other clusters rank higher. Empty for a chosen cluster, and if problem states why no cluster is added.
+	// filteredBy is the filter that excluded the cluster. With ClusterSet, the cluster is in no set of the placement. With Deletion, it is being
+	// deleted. With Predicate, it matches no predicate. With TaintToleration, it has a taint that is not tolerated. With Spread, it would violate a
+	// spread constraint. With NumberOfClusters, other clusters rank higher. It is empty for a selected cluster, and if problem describes why no
+	// cluster is added.
 	FilteredBy string
-	// message says it in words.
+	// message is a human-readable explanation.
 	Message string
 	// mismatches are the predicates that the cluster does not match, if it matches none.
 	Mismatches []PredicateMismatch
-	// scores are those of each prioritizer, for a cluster that has passed the predicates and the taints.
+	// scores are the scores by prioritizer, for a cluster that passes the predicates and the tolerations.
 	Scores []ExplainedScore
-	// totalScore is the sum of weight times score. It is left out where one of the scores is.
+	// totalScore is the sum of weight times score. It is omitted if any of the scores is omitted.
 	TotalScore *int64
-	// rank is the place of the cluster among those that have passed and that the reader sees, from 1 on: by totalScore, and by name where
-	// it is equal. It is left out where totalScore is.
+	// rank is the position of the cluster among the eligible clusters that the reader may see, starting at 1. Clusters are ordered by totalScore, and
+	// by name if it is equal. It is omitted if totalScore is omitted.
 	Rank *int32
-	// decisionGroupIndex is the index of the decision group of a chosen cluster, from 0 on.
+	// decisionGroupIndex is the index of the decision group of a selected cluster, starting at 0.
 	DecisionGroupIndex *int32
-	// decisionGroupName is the name of that group, empty for one without a name.
+	// decisionGroupName is the name of the decision group of a selected cluster. It is empty if the group has no name.
 	DecisionGroupName string
-	// decisionName is the name of the PlacementDecision of a chosen cluster.
+	// decisionName is the name of the PlacementDecision of a selected cluster.
 	DecisionName string
 }
 
-// PredicateMismatch is a predicate that a cluster does not match.
+// PredicateMismatch represents a predicate that a cluster does not match.
 type PredicateMismatch struct {
-	// predicate is its index in spec.predicates.
+	// predicate is the index of the predicate in spec.predicates.
 	Predicate int32
-	// selector is the first part of it that does not match: labelSelector, claimSelector or celSelector.
+	// selector is the first field of the predicate's selector that does not match: labelSelector, claimSelector or celSelector.
 	Selector string
 }
 
@@ -90,21 +91,22 @@ type ExplainedScore struct {
 	Name string
 	// weight is the weight of the prioritizer, -10 to 10.
 	Weight int32
-	// score is from -100 to 100. Balance compares a cluster with all of the hub, and the ResourceAllocatable ones compare it with those of the
-	// placement: they are left out unless the rights of the reader cover the sets of all these.
+	// score is the score of the cluster, -100 to 100. Balance compares the cluster with all clusters of the hub, and ResourceAllocatableCPU and
+	// ResourceAllocatableMemory compare it with all clusters of the placement. Their scores are omitted unless the rights of the reader cover the
+	// sets of all these clusters.
 	Score *int32
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlacementExplainOptions are the query parameters of an explanation.
+// PlacementExplainOptions are the query parameters of the subresource explain of a placement.
 type PlacementExplainOptions struct {
 	metav1.TypeMeta
 
-	// cluster is the name of the one ManagedCluster to explain. The default is all.
+	// cluster is the name of the only ManagedCluster to explain. The default is all clusters.
 	Cluster string
 	// limit is the maximum number of clusters in the response, 1 to 10000. The default is 500.
 	Limit int64
-	// continue is status.continue of the page before.
+	// continue is status.continue of the previous page.
 	Continue string
 }

@@ -8,80 +8,80 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// SpreadPolicy says how the chosen clusters are spread over topologies.
+// SpreadPolicy defines how the selected clusters are spread over topologies.
 type SpreadPolicy struct {
-	// spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.
+	// spreadConstraints are the spread constraints, the most important first: at most 8.
 	SpreadConstraints []SpreadConstraintsTerm
 }
 
-// SpreadConstraintsTerm bounds how unevenly the chosen clusters may be spread over the values of one label or claim.
+// SpreadConstraintsTerm limits the skew of the selected clusters over the values of a label or claim.
 type SpreadConstraintsTerm struct {
-	// topologyKey is a label's key or a claim's name, 1 to 316 characters.
+	// topologyKey is the key of a label or the name of a claim, 1 to 316 characters.
 	TopologyKey string
-	// topologyKeyType says what topologyKey is: Label or Claim.
+	// topologyKeyType is the type of topologyKey: Label or Claim.
 	TopologyKeyType TopologyKeyType
-	// maxSkew is how many more clusters a topology may have than the one with the fewest, 1 or more.
+	// maxSkew is the maximum difference between the numbers of selected clusters in a topology and in the topology with the fewest, 1 or more.
 	MaxSkew int32
-	// whenUnsatisfiable says what happens to a cluster that would make the difference greater.
+	// whenUnsatisfiable defines what happens to a cluster that would exceed maxSkew.
 	WhenUnsatisfiable UnsatisfiableMaxSkewAction
 }
 
-// TopologyKeyType is the type of the key of a topology.
+// TopologyKeyType is the type of a topology key.
 type TopologyKeyType string
 
 const (
-	// TopologyKeyTypeLabel is the key of a label.
+	// TopologyKeyTypeLabel is the type of keys of labels.
 	TopologyKeyTypeLabel TopologyKeyType = "Label"
-	// TopologyKeyTypeClaim is the name of a claim.
+	// TopologyKeyTypeClaim is the type of names of claims.
 	TopologyKeyTypeClaim TopologyKeyType = "Claim"
 )
 
-// UnsatisfiableMaxSkewAction is the action for a cluster that would exceed the maximum skew.
+// UnsatisfiableMaxSkewAction defines what happens to a cluster that would exceed the maximum skew.
 type UnsatisfiableMaxSkewAction string
 
 const (
-	// DoNotSchedule leaves the cluster out.
+	// DoNotSchedule does not select the cluster.
 	DoNotSchedule UnsatisfiableMaxSkewAction = "DoNotSchedule"
-	// ScheduleAnyway takes the cluster after those that fit.
+	// ScheduleAnyway selects the cluster after the clusters that satisfy the constraint.
 	ScheduleAnyway UnsatisfiableMaxSkewAction = "ScheduleAnyway"
 )
 
-// Toleration lets clusters with a taint pass.
+// Toleration makes clusters with a taint eligible.
 type Toleration struct {
-	// key is the key of the taints that are tolerated, at most 316 characters.
+	// key is the key of the tolerated taints, at most 316 characters.
 	Key string
 	// operator is Equal (the default) or Exists.
 	Operator TolerationOperator
-	// value is the value of the taints that are tolerated, at most 1024 characters.
+	// value is the value of the tolerated taints, at most 1024 characters.
 	Value string
-	// effect is the effect of the taints that are tolerated: NoSelect, PreferNoSelect or NoSelectIfNew.
+	// effect is the effect of the tolerated taints: NoSelect, PreferNoSelect or NoSelectIfNew.
 	Effect TaintEffect
-	// tolerationSeconds is how long a taint is tolerated, in seconds from its timeAdded on: 0 or more.
+	// tolerationSeconds is the time for which a taint is tolerated, in seconds since its timeAdded: 0 or more.
 	TolerationSeconds *int64
 }
 
-// TolerationOperator says how the value of a taint is compared.
+// TolerationOperator defines how the value of a taint is compared.
 type TolerationOperator string
 
 const (
-	// TolerationOpExists matches every value.
+	// TolerationOpExists matches all values.
 	TolerationOpExists TolerationOperator = "Exists"
 	// TolerationOpEqual matches the value of the toleration.
 	TolerationOpEqual TolerationOperator = "Equal"
 )
 
-// DecisionStrategy says how the chosen clusters are divided.
+// DecisionStrategy defines how the selected clusters are divided.
 type DecisionStrategy struct {
-	// groupStrategy says how the chosen clusters are divided into groups.
+	// groupStrategy defines how the selected clusters are divided into groups.
 	GroupStrategy GroupStrategy
 }
 
-// GroupStrategy says how the chosen clusters are divided into groups.
+// GroupStrategy defines how the selected clusters are divided into groups.
 type GroupStrategy struct {
-	// decisionGroups are groups with a name, at most 128.
+	// decisionGroups are groups with names, at most 128.
 	DecisionGroups []DecisionGroup
-	// clustersPerDecisionGroup is the most clusters that a group has: a number, 1 or more, or a percentage of the
-	// chosen clusters from "1%" to "100%", rounded up.
+	// clustersPerDecisionGroup is the maximum number of clusters in a group: a number, 1 or more, or a percentage of the selected clusters from "1%"
+	// to "100%", rounded up.
 	ClustersPerDecisionGroup intstr.IntOrString
 }
 
@@ -89,11 +89,11 @@ type GroupStrategy struct {
 type DecisionGroup struct {
 	// groupName is the name of the group, 2 to 63 characters.
 	GroupName string
-	// groupClusterSelector selects the clusters of the group from those that were chosen.
+	// groupClusterSelector selects the clusters of the group from the selected clusters of the placement.
 	ClusterSelector GroupClusterSelector
 }
 
-// GroupClusterSelector selects clusters that match both of its parts.
+// GroupClusterSelector selects the clusters that match both of its fields.
 type GroupClusterSelector struct {
 	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.
 	LabelSelector metav1.LabelSelector

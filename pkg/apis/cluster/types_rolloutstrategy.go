@@ -9,75 +9,75 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
-// RolloutStrategy says in which steps the clusters of a placement get what was changed.
+// RolloutStrategy defines how changes are rolled out to the clusters of a placement.
 type RolloutStrategy struct {
-	// type is All (the default): all clusters at once. Progressive: some clusters at a time. ProgressivePerGroup: one
-	// decision group of the placement after the other. The field of that name says more.
+	// type is All, Progressive or ProgressivePerGroup. With All (the default), all clusters are updated at once. With Progressive, a limited number
+	// of clusters is updated at a time. With ProgressivePerGroup, the decision groups of the placement are updated one after the other. The field of
+	// the same name configures the type.
 	Type RolloutType
-	// all is for the type All.
+	// all configures the type All.
 	All *RolloutAll
-	// progressive is for the type Progressive.
+	// progressive configures the type Progressive.
 	Progressive *RolloutProgressive
-	// progressivePerGroup is for the type ProgressivePerGroup.
+	// progressivePerGroup configures the type ProgressivePerGroup.
 	ProgressivePerGroup *RolloutProgressivePerGroup
 }
 
-// RolloutType is a way to roll out.
+// RolloutType is a way to roll out changes.
 type RolloutType string
 
 const (
-	// All is all clusters at once.
+	// All updates all clusters at once.
 	All RolloutType = "All"
-	// Progressive is some clusters at a time.
+	// Progressive updates a limited number of clusters at a time.
 	Progressive RolloutType = "Progressive"
-	// ProgressivePerGroup is one decision group after the other.
+	// ProgressivePerGroup updates one decision group after the other.
 	ProgressivePerGroup RolloutType = "ProgressivePerGroup"
 )
 
-// RolloutAll is how all clusters get it at once.
+// RolloutAll configures a rollout to all clusters at once.
 type RolloutAll struct {
 	RolloutConfig
 }
 
-// RolloutProgressive is how some clusters at a time get it.
+// RolloutProgressive configures a rollout to a limited number of clusters at a time.
 type RolloutProgressive struct {
 	RolloutConfig
 	MandatoryDecisionGroups
-	// maxConcurrency is how many clusters are on the way at a time: a number, 1 or more, or a percentage of the clusters
-	// from "1%" to "100%", rounded up. The default is all clusters, and 0 means the default.
+	// maxConcurrency is the maximum number of clusters that are updated at a time: a number, 1 or more, or a percentage of the clusters from "1%" to
+	// "100%", rounded up. The default is all clusters, and 0 means the default.
 	MaxConcurrency intstr.IntOrString
 }
 
-// RolloutProgressivePerGroup is how one decision group after the other gets it.
+// RolloutProgressivePerGroup configures a rollout to one decision group after the other.
 type RolloutProgressivePerGroup struct {
 	RolloutConfig
 	MandatoryDecisionGroups
 }
 
-// RolloutConfig says when a cluster is done, and how many may fail.
+// RolloutConfig defines when a cluster is updated successfully, and how many clusters may fail.
 type RolloutConfig struct {
-	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
-	// 1h30m. The default is 0.
+	// minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or
+	// 1h30m. The default is 0. The type All ignores it.
 	MinSuccessTime duration.Duration
-	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
-	// 30m or 1h30m. None (the default) is never.
+	// progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or
+	// 1h30m. The default is None, which means never.
 	ProgressDeadline string
-	// maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from "0%"
-	// to "100%", rounded up, of all clusters, or of those of the group. The default is 0.
+	// maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from "0%"
+	// to "100%", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.
 	MaxFailures intstr.IntOrString
 }
 
-// MandatoryDecisionGroups has the groups that come first.
+// MandatoryDecisionGroups defines the groups that are updated first.
 type MandatoryDecisionGroups struct {
-	// mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most
-	// 64.
+	// mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.
 	MandatoryDecisionGroups []MandatoryDecisionGroup
 }
 
-// MandatoryDecisionGroup names a decision group of the placement, by its name if there is one, or by its index.
+// MandatoryDecisionGroup identifies a decision group of the placement, by its name, or by its index if it has no name.
 type MandatoryDecisionGroup struct {
 	// groupName is the name of the group, at most 63 characters.
 	GroupName string
-	// groupIndex is the index of the group, from 0 on.
+	// groupIndex is the index of the group, starting at 0.
 	GroupIndex int32
 }

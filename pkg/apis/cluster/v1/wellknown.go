@@ -7,13 +7,13 @@ import "github.com/clusterhub/clusterhub/pkg/apis/cluster"
 
 // Condition types of a ManagedCluster.
 const (
-	// ManagedClusterConditionJoined is True once the cluster's agent has its own identity on the hub.
+	// ManagedClusterConditionJoined reports whether the cluster's agent has connected with its own identity on the hub.
 	ManagedClusterConditionJoined = cluster.ManagedClusterConditionJoined
-	// ManagedClusterConditionHubAccepted tells whether the hub lets the cluster in.
+	// ManagedClusterConditionHubAccepted reports whether the hub accepts the cluster.
 	ManagedClusterConditionHubAccepted = cluster.ManagedClusterConditionHubAccepted
-	// ManagedClusterConditionAvailable is True while the cluster's agent and API server are healthy.
+	// ManagedClusterConditionAvailable reports whether the cluster's agent and API server are healthy.
 	ManagedClusterConditionAvailable = cluster.ManagedClusterConditionAvailable
 )
 
-// ClusterSetLabel puts a cluster into the exclusive set that its value names.
+// ClusterSetLabel is the label of a cluster with the name of its exclusive set.
 const ClusterSetLabel = cluster.ClusterSetLabel

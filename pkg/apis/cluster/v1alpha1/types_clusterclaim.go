@@ -11,9 +11,9 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterClaim is a fact that a cluster states about itself, such as its region or product. An agent copies the claims of its
-// cluster to status.clusterClaims of the ManagedCluster. On a hub they say something about the hub's own cluster, and count
-// only where that cluster is managed as well.
+// ClusterClaim is a fact that a cluster states about itself, such as its region or product. The agent copies the claims of its cluster to
+// status.clusterClaims of the ManagedCluster. On a hub, ClusterClaims describe the hub's own cluster, and are used only if that cluster is managed as
+// well.
 type ClusterClaim struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name is the name of the claim, such as id.k8s.io.
@@ -25,9 +25,9 @@ type ClusterClaim struct {
 	Spec ClusterClaimSpec `json:"spec,omitempty"`
 }
 
-// ClusterClaimSpec is the content of a claim.
+// ClusterClaimSpec contains the value of a claim.
 type ClusterClaimSpec struct {
-	// value is the value of the claim, 1 to 1024 characters. It is required.
+	// value is the value of the claim, 1 to 1024 characters. Required.
 	// +optional
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=1024
@@ -36,12 +36,12 @@ type ClusterClaimSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterClaimList is a list of ClusterClaim.
+// ClusterClaimList is a list of ClusterClaims.
 type ClusterClaimList struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard list metadata.
 	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-	// items are the claims.
+	// items are the ClusterClaims.
 	Items []ClusterClaim `json:"items"`
 }

@@ -9,94 +9,94 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
-// RolloutStrategy says in which steps the clusters of a placement get what was changed.
+// RolloutStrategy defines how changes are rolled out to the clusters of a placement.
 type RolloutStrategy struct {
-	// type is All (the default): all clusters at once. Progressive: some clusters at a time. ProgressivePerGroup: one
-	// decision group of the placement after the other. The field of that name says more.
+	// type is All, Progressive or ProgressivePerGroup. With All (the default), all clusters are updated at once. With Progressive, a limited number
+	// of clusters is updated at a time. With ProgressivePerGroup, the decision groups of the placement are updated one after the other. The field of
+	// the same name configures the type.
 	// +optional
 	// +default="All"
 	Type RolloutType `json:"type,omitempty"`
-	// all is for the type All.
+	// all configures the type All.
 	// +optional
 	All *RolloutAll `json:"all,omitempty"`
-	// progressive is for the type Progressive.
+	// progressive configures the type Progressive.
 	// +optional
 	Progressive *RolloutProgressive `json:"progressive,omitempty"`
-	// progressivePerGroup is for the type ProgressivePerGroup.
+	// progressivePerGroup configures the type ProgressivePerGroup.
 	// +optional
 	ProgressivePerGroup *RolloutProgressivePerGroup `json:"progressivePerGroup,omitempty"`
 }
 
-// RolloutType is a way to roll out.
+// RolloutType is a way to roll out changes.
 // +enum
 type RolloutType string
 
 const (
-	// All is all clusters at once.
+	// All updates all clusters at once.
 	All RolloutType = "All"
-	// Progressive is some clusters at a time.
+	// Progressive updates a limited number of clusters at a time.
 	Progressive RolloutType = "Progressive"
-	// ProgressivePerGroup is one decision group after the other.
+	// ProgressivePerGroup updates one decision group after the other.
 	ProgressivePerGroup RolloutType = "ProgressivePerGroup"
 )
 
-// RolloutAll is how all clusters get it at once.
+// RolloutAll configures a rollout to all clusters at once.
 type RolloutAll struct {
 	RolloutConfig `json:",inline"`
 }
 
-// RolloutProgressive is how some clusters at a time get it.
+// RolloutProgressive configures a rollout to a limited number of clusters at a time.
 type RolloutProgressive struct {
 	RolloutConfig           `json:",inline"`
 	MandatoryDecisionGroups `json:",inline"`
-	// maxConcurrency is how many clusters are on the way at a time: a number, 1 or more, or a percentage of the clusters
-	// from "1%" to "100%", rounded up. The default is all clusters, and 0 means the default.
+	// maxConcurrency is the maximum number of clusters that are updated at a time: a number, 1 or more, or a percentage of the clusters from "1%" to
+	// "100%", rounded up. The default is all clusters, and 0 means the default.
 	// +optional
 	MaxConcurrency intstr.IntOrString `json:"maxConcurrency,omitempty"`
 }
 
-// RolloutProgressivePerGroup is how one decision group after the other gets it.
+// RolloutProgressivePerGroup configures a rollout to one decision group after the other.
 type RolloutProgressivePerGroup struct {
 	RolloutConfig           `json:",inline"`
 	MandatoryDecisionGroups `json:",inline"`
 }
 
-// RolloutConfig says when a cluster is done, and how many may fail.
+// RolloutConfig defines when a cluster is updated successfully, and how many clusters may fail.
 type RolloutConfig struct {
-	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
-	// 1h30m. The default is 0.
+	// minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or
+	// 1h30m. The default is 0. The type All ignores it.
 	// +optional
 	MinSuccessTime duration.Duration `json:"minSuccessTime,omitempty"`
-	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
-	// 30m or 1h30m. None (the default) is never.
+	// progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or
+	// 1h30m. The default is None, which means never.
 	// +optional
 	// +default="None"
 	// +k8s:validation:maxLength=16
 	// +k8s:validation:pattern="^(([0-9]+[hms])+|None)$"
 	ProgressDeadline string `json:"progressDeadline,omitempty"`
-	// maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from "0%"
-	// to "100%", rounded up, of all clusters, or of those of the group. The default is 0.
+	// maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from "0%"
+	// to "100%", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.
 	// +optional
 	MaxFailures intstr.IntOrString `json:"maxFailures,omitempty"`
 }
 
-// MandatoryDecisionGroups has the groups that come first.
+// MandatoryDecisionGroups defines the groups that are updated first.
 type MandatoryDecisionGroups struct {
-	// mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most
-	// 64.
+	// mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=64
 	MandatoryDecisionGroups []MandatoryDecisionGroup `json:"mandatoryDecisionGroups,omitempty"`
 }
 
-// MandatoryDecisionGroup names a decision group of the placement, by its name if there is one, or by its index.
+// MandatoryDecisionGroup identifies a decision group of the placement, by its name, or by its index if it has no name.
 type MandatoryDecisionGroup struct {
 	// groupName is the name of the group, at most 63 characters.
 	// +optional
 	// +k8s:validation:maxLength=63
 	GroupName string `json:"groupName,omitempty"`
-	// groupIndex is the index of the group, from 0 on.
+	// groupIndex is the index of the group, starting at 0.
 	// +optional
 	// +k8s:validation:minimum=0
 	GroupIndex int32 `json:"groupIndex,omitempty"`

@@ -21,7 +21,7 @@ var tableConvertor = table.Convertor[*cluster.ManagedCluster]{
 		{Name: "Available", Type: "string", Description: "Whether the cluster's agent and API server are healthy."},
 		table.Age(),
 		{Name: "Version", Type: "string", Priority: 1, Description: "The cluster's Kubernetes version."},
-		{Name: "Cluster Set", Type: "string", Priority: 1, Description: "The exclusive set that the clusterset label names."},
+		{Name: "Cluster Set", Type: "string", Priority: 1, Description: "The exclusive set that the label cluster.open-cluster-management.io/clusterset names."},
 	},
 	Cells: func(c *cluster.ManagedCluster) []any {
 		urls := make([]string, 0, len(c.Spec.ManagedClusterClientConfigs))

@@ -15,7 +15,7 @@ var tableConvertor = table.Convertor[*cluster.ManagedClusterSet]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Empty", Type: "string", Description: "Whether no cluster is in the set."},
-		{Name: "Selector", Type: "string", Description: "The labels that put a cluster into the set."},
+		{Name: "Selector", Type: "string", Description: "The labels by which the set selects its clusters."},
 		table.Age(),
 		{Name: "Selector Type", Type: "string", Priority: 1, Description: "The way in which the set selects its clusters."},
 	},

@@ -15,8 +15,8 @@ var tableConvertor = table.Convertor[*cluster.Placement]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Succeeded", Type: "string", Description: "Whether the clusters that the placement requests were found."},
-		{Name: "Reason", Type: "string", Description: "Why, or why not."},
-		{Name: "SelectedClusters", Type: "integer", Description: "The number of chosen clusters."},
+		{Name: "Reason", Type: "string", Description: "The reason of the condition PlacementSatisfied."},
+		{Name: "SelectedClusters", Type: "integer", Description: "The number of selected clusters."},
 		table.Wide(table.Age()),
 	},
 	Cells: func(p *cluster.Placement) []any {
