@@ -12,95 +12,93 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret that has a kubeconfig, in the namespace of the request. When the request is deleted, the
-// access ends.
+// AccessRequest requests access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster responds with a
+// Secret in the namespace of the request, which contains a kubeconfig. Deleting the request revokes the access.
 type AccessRequest struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/profile are set when it is clear who is responsible for the request.
+	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile when it
+	// knows the provider of the cluster.
 	metav1.ObjectMeta
 
-	// spec is the requested access.
+	// spec defines the requested access.
 	Spec AccessRequestSpec
-	// status is the answer.
+	// status represents the observed state of the request.
 	Status AccessRequestStatus
 }
 
-// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
-// set.
+// AccessRequestSpec defines the requested access: the cluster, the rights and the lifetime. Exactly one of token and oidc must be set.
 type AccessRequestSpec struct {
-	// clusterRef names the Cluster to which access is requested. It takes precedence over requestRef. Once set, it is neither changed nor
-	// removed.
+	// clusterRef references the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.
 	ClusterRef *ObjectReference
-	// requestRef names the ClusterRequest to whose Cluster access is requested. When the request has been given one, clusterRef is set to
-	// it. Once set, it is neither changed nor removed.
+	// requestRef references a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that
+	// Cluster. Once set, it can be neither changed nor removed.
 	RequestRef *ObjectReference
-	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there.
+	// token requests access as a ServiceAccount. Its token is renewed until the request is deleted.
 	Token *TokenConfig
-	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
+	// oidc requests access for users and groups of an OIDC provider. Not all cluster providers support this.
 	OIDC *OIDCConfig
-	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h. Without it, the
-	// request stays until it is deleted.
+	// ttl is the lifetime of the request since its creation, such as 24h or 1h30m. After it, the hub deletes the request, which revokes the access.
+	// It must be above 0 in a new request. If it is not set, the request exists until it is deleted.
 	TTL *duration.Duration
 }
 
-// TokenConfig are the rights of a ServiceAccount.
+// TokenConfig defines the rights of a ServiceAccount.
 type TokenConfig struct {
-	// permissions become roles of the ServiceAccount, one for each entry.
+	// permissions define roles to create for the ServiceAccount, one for each entry: at most 128.
 	Permissions []PermissionsRequest
-	// roleRefs name roles of the cluster that the ServiceAccount is given.
+	// roleRefs reference roles of the cluster to grant to the ServiceAccount, at most 256.
 	RoleRefs []RoleRef
 }
 
-// OIDCConfig is who gets in by an OIDC provider, and with which rights.
+// OIDCConfig defines the users and groups of an OIDC provider that get access, and their rights.
 type OIDCConfig struct {
-	// OIDCProviderConfig is the OIDC provider.
+	// OIDCProviderConfig identifies the OIDC provider.
 	OIDCProviderConfig
-	// roles become roles of the cluster, one for each entry. They give no rights by themselves: roleBindings refer to them
+	// roles define roles to create in the cluster, one for each entry: at most 128. They grant no rights by themselves: roleBindings reference them
 	// by their names.
 	Roles []PermissionsRequest
 }
 
-// PermissionsRequest are the rules of one role.
+// PermissionsRequest defines the rules of one role.
 type PermissionsRequest struct {
-	// name of the role. Without it, the cluster provider chooses one that is free. A role of this name that the provider did
-	// not make is never overwritten.
+	// name is the name of the role. If it is empty, the cluster provider chooses an unused name. A role of this name that the provider did not create
+	// is never overwritten.
 	Name string
-	// namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster
-	// and become a ClusterRole.
+	// namespace is the namespace of the cluster that the rules apply to, a DNS label of at most 63 characters; the provider creates a Role in it. If
+	// it is empty, the rules apply to the whole cluster, and the provider creates a ClusterRole.
 	Namespace string
-	// disableAutomaticNamespaceCreation says that the namespace is not created when the cluster does not have it.
+	// disableAutomaticNamespaceCreation is true if the provider must not create the namespace when it does not exist in the cluster. The default is
+	// false.
 	DisableAutomaticNamespaceCreation bool
-	// rules are the rights, as in a Role or ClusterRole. Each needs at least one verb.
+	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.
 	Rules []rbacv1.PolicyRule
 }
 
-// RoleRef names a role of the cluster.
+// RoleRef references a role of the cluster.
 type RoleRef struct {
-	// name of the role.
+	// name is the name of the role.
 	Name string
-	// namespace of the role, for a Role. A ClusterRole is given in the whole cluster, whatever is here.
+	// namespace is the namespace of a Role, and required for it. It is ignored for a ClusterRole, which is granted in the whole cluster.
 	Namespace string
-	// kind of the role: Role or ClusterRole.
+	// kind is the kind of the role: Role or ClusterRole.
 	Kind string
 }
 
-// AccessRequestStatus is the answer to a request.
+// AccessRequestStatus represents the observed state of an AccessRequest.
 type AccessRequestStatus struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	Status
-	// secretRef names the Secret with the kubeconfig, in the namespace of the request.
+	// secretRef references the Secret with the kubeconfig, in the namespace of the request.
 	SecretRef *LocalObjectReference
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessRequestList is a list of AccessRequest.
+// AccessRequestList is a list of AccessRequests.
 type AccessRequestList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the requests.
+	// items are the AccessRequests.
 	Items []AccessRequest
 }

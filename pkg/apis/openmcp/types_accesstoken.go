@@ -9,42 +9,41 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessToken asks for a short-lived token of the access that an AccessRequest has been granted. It is sent to the
-// subresource token of the request, answered, and stored nowhere.
+// AccessToken requests a short-lived token of a granted AccessRequest. It is created with the subresource token of the request, and is not stored.
 type AccessToken struct {
 	metav1.TypeMeta
 	// metadata has the name and the namespace of the AccessRequest.
 	metav1.ObjectMeta
 
-	// spec is the requested token.
+	// spec defines the requested token.
 	Spec AccessTokenSpec
-	// status is the token.
+	// status contains the token.
 	Status AccessTokenStatus
 }
 
-// AccessTokenSpec is the requested token.
+// AccessTokenSpec defines the requested token.
 type AccessTokenSpec struct {
-	// expirationSeconds is for how long the token is wanted.
+	// expirationSeconds is the requested lifetime of the token in seconds, 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour).
 	ExpirationSeconds *int64
-	// audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.
+	// audiences are the audiences of the token, at most 16. The default is the API server of the cluster.
 	Audiences []string
 }
 
-// AccessTokenStatus is a token and all that is needed to use it.
+// AccessTokenStatus contains a token and everything that is required to use it.
 type AccessTokenStatus struct {
-	// token is the token. A dry run has none.
+	// token is the token. It is empty in the response to a dry run.
 	Token string
-	// expirationTimestamp is when the token expires, as the cluster says.
+	// expirationTimestamp is the time at which the token expires, by the clock of the cluster.
 	ExpirationTimestamp metav1.Time
-	// server is the address of the cluster's API server.
+	// server is the URL of the cluster's API server.
 	Server string
-	// certificateAuthorityData is the CA of the API server's certificate, in PEM.
+	// certificateAuthorityData contains the PEM-encoded certificates of the authorities that sign the API server's certificate.
 	CertificateAuthorityData []byte
-	// kubeconfig has all of it, ready for use. A dry run has none.
+	// kubeconfig is a complete kubeconfig with server, authorities and token. It is empty in the response to a dry run.
 	Kubeconfig string
 }
 
-// What a token source is made of; see v1alpha1.
+// Names of token sources: see v1alpha1.
 const (
 	TokenSourceNamespace                  = "clusterhub-access"
 	TokenSourceSecretType                 = "clusters.clusterhub.dev/token-source"

@@ -10,61 +10,61 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Cluster is a Kubernetes cluster that a cluster provider creates and maintains, as its profile specifies. Users request a cluster with a
-// ClusterRequest, and access to one with an AccessRequest.
+// Cluster is a Kubernetes cluster that a cluster provider creates and maintains according to its ClusterProfile. To get a cluster, create a
+// ClusterRequest; to get access to one, create an AccessRequest.
 type Cluster struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/k8sversion, and can say more in the annotation clusters.openmcp.cloud/providerinfo.
+	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion,
+	// and can set the annotation clusters.openmcp.cloud/providerinfo to further information.
 	metav1.ObjectMeta
 
-	// spec is the cluster that is wanted.
+	// spec defines the desired state of the cluster.
 	Spec ClusterSpec
-	// status is the state that the provider observes.
+	// status represents the observed state of the cluster.
 	Status ClusterStatus
 }
 
-// Tenancy tells how many may use a cluster.
+// Tenancy defines how many ClusterRequests can use a cluster.
 type Tenancy string
 
 const (
-	// TENANCY_EXCLUSIVE means that one ClusterRequest has the cluster for itself.
+	// TENANCY_EXCLUSIVE means that one ClusterRequest uses the cluster exclusively.
 	TENANCY_EXCLUSIVE Tenancy = "Exclusive"
-	// TENANCY_SHARED means that several ClusterRequests can be given the cluster.
+	// TENANCY_SHARED means that several ClusterRequests can use the cluster.
 	TENANCY_SHARED Tenancy = "Shared"
 )
 
-// ClusterSpec is the cluster that is wanted.
+// ClusterSpec defines the desired state of a Cluster.
 type ClusterSpec struct {
-	// profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.
+	// profile is the name of the ClusterProfile of the cluster, 1 to 253 characters. The ClusterProfile must exist. Immutable.
 	Profile string
-	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
+	// clusterConfigs reference configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.
 	ClusterConfigs []LocalObjectReference
-	// kubernetes is the desired configuration of Kubernetes in the cluster.
+	// kubernetes defines the desired Kubernetes configuration.
 	Kubernetes K8sConfiguration
-	// purposes are the purposes of the cluster: at least one, if the field is set. ClusterRequests ask for a purpose. Usual ones are
-	// platform, workload, onboarding and mcp.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set.
 	Purposes []string
-	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
+	// tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several.
 	Tenancy Tenancy
 }
 
-// K8sConfiguration is the desired configuration of Kubernetes in a cluster.
+// K8sConfiguration defines the desired Kubernetes configuration of a cluster.
 type K8sConfiguration struct {
-	// version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it
-	// the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.
+	// version is the desired Kubernetes version, such as 1.33.3, at most 253 characters. It must be one of spec.supportedVersions of the
+	// ClusterProfile, unless that list is empty. If it is not set, the provider chooses a version. The label clusters.openmcp.cloud/k8sversion has
+	// the actual version.
 	Version string
 }
 
-// ClusterStatus is the state that the provider of a cluster observes.
+// ClusterStatus represents the observed state of a Cluster.
 type ClusterStatus struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	Status
-	// apiServer is the address of the cluster's API server. Deprecated: endpoints has it.
+	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	APIServer string
-	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.
+	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	Endpoints Endpoints
-	// providerStatus is an object of the provider's own, in which every field is kept. Only the provider reads it.
+	// providerStatus is an object with fields of the provider's choice, at most 128 KiB. Only the provider reads it.
 	ProviderStatus *runtime.RawExtension
 }
 
@@ -73,19 +73,19 @@ type Endpoints []Endpoint
 
 // Endpoint is an address of a cluster.
 type Endpoint struct {
-	// name of the endpoint, such as apiserver-external.
+	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.
 	Name string
-	// url of the endpoint, such as https://api.example.com:6443.
+	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes.
 	URL string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterList is a list of Cluster.
+// ClusterList is a list of Clusters.
 type ClusterList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the clusters.
+	// items are the Clusters.
 	Items []Cluster
 }

@@ -9,46 +9,43 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterProfile is a kind of cluster that a cluster provider offers: which provider makes it, with which of its
-// configurations, and in which versions of Kubernetes. Providers publish their profiles, Clusters name them.
+// ClusterProfile describes clusters that a cluster provider offers: the provider, its configuration, and the available Kubernetes versions. Providers
+// write ClusterProfiles; Clusters reference them.
 type ClusterProfile struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes a label of
-	// AccessRequests: 63 characters at most.
+	// metadata is the standard object metadata. Clusters reference the profile by its name in spec.profile. The name should have at most 63
+	// characters, since it becomes the value of a label of AccessRequests.
 	metav1.ObjectMeta
 
-	// spec is the offer, and the provider that makes it.
+	// spec defines the offer and its provider.
 	Spec ClusterProfileSpec
 }
 
-// ClusterProfileSpec is the offer of a provider.
+// ClusterProfileSpec defines the offer of a provider.
 type ClusterProfileSpec struct {
-	// providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of
-	// these clusters.
+	// providerRef references the cluster provider that creates the clusters of this profile.
 	ProviderRef LocalObjectReference
-	// providerConfigRef names the provider's configuration that the profile is made from. What it refers to is up to the
-	// provider; it has to be a valid label value.
+	// providerConfigRef references the configuration of the provider that the profile is derived from; the provider defines what that is.
 	ProviderConfigRef LocalObjectReference
-	// supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a
-	// Cluster can ask for any.
+	// supportedVersions are the Kubernetes versions that a Cluster can request, at most 512. If the list is empty, a Cluster can request any version.
 	SupportedVersions []SupportedK8sVersion
 }
 
-// SupportedK8sVersion is a version of Kubernetes that a provider offers.
+// SupportedK8sVersion is a Kubernetes version that a provider offers.
 type SupportedK8sVersion struct {
-	// version of Kubernetes, such as 1.33.3, at least 5 characters.
+	// version is the Kubernetes version, such as 1.33.3, 5 to 253 characters.
 	Version string
-	// deprecated says that the version will not be offered for long. A Cluster that asks for it is answered with a warning.
+	// deprecated is true if the provider will soon stop offering the version. The server returns a warning for a Cluster that requests it.
 	Deprecated bool
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterProfileList is a list of ClusterProfile.
+// ClusterProfileList is a list of ClusterProfiles.
 type ClusterProfileList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the profiles.
+	// items are the ClusterProfiles.
 	Items []ClusterProfile
 }

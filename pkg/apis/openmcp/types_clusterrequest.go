@@ -9,43 +9,43 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that is there already, or with a new
-// one. The Cluster stays at least as long as the request.
+// ClusterRequest requests a cluster for a purpose. The scheduler assigns an existing Cluster or a new one. The Cluster exists at least as long as the
+// request.
 type ClusterRequest struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// spec is the request. It cannot be changed.
+	// spec defines the requested cluster. It is immutable.
 	Spec ClusterRequestSpec
-	// status is the answer.
+	// status represents the observed state of the request.
 	Status ClusterRequestStatus
 }
 
-// ClusterRequestSpec is the requested cluster. It cannot be changed.
+// ClusterRequestSpec defines the requested cluster. It is immutable.
 type ClusterRequestSpec struct {
-	// purpose is the purpose of the cluster: one that the scheduler's configuration defines.
+	// purpose is the purpose of the cluster, 1 to 253 characters: one that the configuration of the scheduler defines. Required.
 	Purpose string
-	// waitForClusterDeletion is whether a deleted request stays until its cluster is gone, if the deletion of the request deletes the
-	// cluster. The default is true for a cluster of tenancy Exclusive, and false otherwise.
+	// waitForClusterDeletion is true if a deleted request exists until its Cluster is gone, in case the Cluster is deleted with it. The default is
+	// true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.
 	WaitForClusterDeletion *bool
 }
 
-// ClusterRequestStatus is the answer to a request.
+// ClusterRequestStatus represents the observed state of a ClusterRequest.
 type ClusterRequestStatus struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	Status
-	// cluster is the Cluster that the request is given. Once set, it is neither changed nor removed.
+	// cluster references the Cluster that is assigned to the request. Once set, it can be neither changed nor removed.
 	Cluster *ObjectReference
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterRequestList is a list of ClusterRequest.
+// ClusterRequestList is a list of ClusterRequests.
 type ClusterRequestList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the requests.
+	// items are the ClusterRequests.
 	Items []ClusterRequest
 }

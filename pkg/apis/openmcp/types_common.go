@@ -7,27 +7,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status has the fields of the status that all kinds have.
+// Status contains the fields that the status of all kinds has.
 type Status struct {
-	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	// observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not
+	// been handled yet.
 	ObservedGeneration int64
-	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
-	// Granted or Denied.
+	// phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request.
 	Phase string
-	// conditions tell what the phase sums up.
+	// conditions represent the latest observations of the object, at most 128.
 	Conditions []metav1.Condition
 }
 
-// ObjectReference names an object in any namespace.
+// ObjectReference references an object in any namespace.
 type ObjectReference struct {
-	// name of the object.
+	// name is the name of the object.
 	Name string
-	// namespace of the object.
+	// namespace is the namespace of the object.
 	Namespace string
 }
 
-// LocalObjectReference names an object in the namespace of the referring object, or a cluster-scoped one.
+// LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 type LocalObjectReference struct {
-	// name of the object.
+	// name is the name of the object.
 	Name string
 }

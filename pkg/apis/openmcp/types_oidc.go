@@ -7,38 +7,38 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// OIDCProviderConfig is an OIDC provider, and the roles of those whom it knows.
+// OIDCProviderConfig defines an OIDC provider, and the roles of its users and groups.
 type OIDCProviderConfig struct {
-	// name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.
+	// name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not "system". It is also the name of the user in the
+	// kubeconfig.
 	Name string
-	// issuer is the URL of the provider, as its tokens have it.
+	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.
 	Issuer string
-	// clientID is who asks the provider for tokens, and whom they have to be for.
+	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client.
 	ClientID string
-	// groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the
-	// field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the
-	// cluster a user is in.
-	GroupsPrefix *string
-	// groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means
-	// that too.
-	GroupsClaim *string
-	// usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the
-	// field it is the name of the provider and a colon. With an empty prefix, the OIDC provider can name any user of the
+	// groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
+	// end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the
 	// cluster.
+	GroupsPrefix *string
+	// groupsClaim is the claim of a token that contains the user's groups, at most 253 characters. The default is groups, also if the value is empty.
+	GroupsClaim *string
+	// usernamePrefix is the prefix of the names of users in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
+	// end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of
+	// the cluster.
 	UsernamePrefix *string
-	// usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means
-	// that too.
+	// usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.
 	UsernameClaim *string
-	// extraScopes are requested from the provider, besides openid.
+	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.
 	ExtraScopes []string
-	// roleBindings give roles of the cluster to users and groups of the provider.
+	// roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256.
 	RoleBindings []RoleBindings
 }
 
-// RoleBindings give each of some roles to each of some subjects.
+// RoleBindings grants each of its roles to each of its subjects.
 type RoleBindings struct {
-	// subjects are who gets the roles. The prefixes are put before the names of users and groups, unless these begin with ::.
+	// subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The names of users and groups get the prefixes, unless they
+	// start with "::".
 	Subjects []rbacv1.Subject
-	// roleRefs name the roles. A role that the cluster does not have gives no right.
+	// roleRefs reference the roles, at most 256. A role that does not exist in the cluster grants no rights.
 	RoleRefs []RoleRef
 }

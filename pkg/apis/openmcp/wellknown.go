@@ -4,14 +4,14 @@
 package openmcp
 
 const (
-	// K8sVersionLabel is the Kubernetes version that a Cluster has. Its provider sets it.
+	// K8sVersionLabel is the label with the Kubernetes version of a Cluster. Its provider sets it.
 	K8sVersionLabel = GroupName + "/k8sversion"
-	// ProviderLabel is the provider that is responsible for a Cluster or an AccessRequest.
+	// ProviderLabel is the label with the provider that is responsible for a Cluster or an AccessRequest.
 	ProviderLabel = GroupName + "/provider"
-	// ProviderInfoAnnotation is information of the provider about a Cluster, which tables show.
+	// ProviderInfoAnnotation is the annotation with the provider's information about a Cluster, which tables show.
 	ProviderInfoAnnotation = GroupName + "/providerinfo"
-	// AccessFinalizer keeps a Cluster until no AccessRequest is for it.
+	// AccessFinalizer is the finalizer of a Cluster that is removed after all AccessRequests for it are gone.
 	AccessFinalizer = "access." + GroupName + "/requests"
-	// OIDCProviderSystem is the name that no OIDC provider of a request may have.
+	// OIDCProviderSystem is the name that no OIDC provider of a request can have.
 	OIDCProviderSystem = "system"
 )

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// NamespacedName is the reference as clients take it.
+// NamespacedName returns the reference as a NamespacedName.
 func (r *ObjectReference) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// NamespacedName is the reference as clients take it, in the namespace of the referring object.
+// NamespacedName returns the reference as a NamespacedName, with the namespace of the referencing object.
 func (r *LocalObjectReference) NamespacedName(namespace string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: r.Name}
 }
 
-// Get returns the URL of the endpoint with a name, and whether there is one.
+// Get returns the URL of the endpoint with a name, and whether it exists.
 func (e Endpoints) Get(name string) (string, bool) {
 	for _, endpoint := range e {
 		if endpoint.Name == name {
@@ -32,7 +32,7 @@ func (e Endpoints) Get(name string) (string, bool) {
 	return "", false
 }
 
-// Set gives the endpoint with a name its URL, and adds it if it is not there.
+// Set sets the URL of the endpoint with a name. It adds the endpoint if it does not exist.
 func (e *Endpoints) Set(name, url string) {
 	for i := range *e {
 		if (*e)[i].Name == name {
@@ -43,7 +43,7 @@ func (e *Endpoints) Set(name, url string) {
 	*e = append(*e, Endpoint{Name: name, URL: url})
 }
 
-// SetProviderStatus makes the JSON of a value the provider's own status. The value has to be an object in JSON.
+// SetProviderStatus sets the provider's own status to the JSON of a value, which must be a JSON object.
 func (s *ClusterStatus) SetProviderStatus(from any) error {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *ClusterStatus) SetProviderStatus(from any) error {
 	return nil
 }
 
-// GetProviderStatus reads the provider's own status. A status that is not there leaves into as it is.
+// GetProviderStatus decodes the provider's own status. If there is none, into is not changed.
 func (s *ClusterStatus) GetProviderStatus(into any) error {
 	if s.ProviderStatus == nil || len(s.ProviderStatus.Raw) == 0 {
 		return nil
@@ -64,10 +64,10 @@ func (s *ClusterStatus) GetProviderStatus(into any) error {
 // GetPurposes returns the purposes of the cluster.
 func (c *Cluster) GetPurposes() []string { return c.Spec.Purposes }
 
-// GetTenancyCount is the number of ClusterRequests that have the cluster.
+// GetTenancyCount returns the number of ClusterRequests that use the cluster.
 func (c *Cluster) GetTenancyCount() int { return c.GetRequestUIDs().Len() }
 
-// GetRequestUIDs are the UIDs of the ClusterRequests that have the cluster, as its finalizers tell.
+// GetRequestUIDs returns the UIDs of the ClusterRequests that use the cluster, according to its finalizers.
 func (c *Cluster) GetRequestUIDs() sets.Set[string] {
 	uids := sets.New[string]()
 	for _, finalizer := range c.Finalizers {
@@ -78,7 +78,7 @@ func (c *Cluster) GetRequestUIDs() sets.Set[string] {
 	return uids
 }
 
-// FinalizerForCluster is the finalizer of a Cluster that tells that this request has it.
+// FinalizerForCluster returns the finalizer of the request on the Cluster that it uses.
 func (r *ClusterRequest) FinalizerForCluster() string {
 	return RequestFinalizerOnClusterPrefix + string(r.UID)
 }
@@ -86,22 +86,22 @@ func (r *ClusterRequest) FinalizerForCluster() string {
 // GetPurposes returns the requested purpose.
 func (r *ClusterRequest) GetPurposes() []string { return []string{r.Spec.Purpose} }
 
-// IsPending says that the request is neither granted nor denied yet.
+// IsPending reports whether the request is neither granted nor denied.
 func (s ClusterRequestStatus) IsPending() bool { return isPending(s.Phase) }
 
-// IsGranted says that the request has a cluster.
+// IsGranted reports whether the request has a cluster.
 func (s ClusterRequestStatus) IsGranted() bool { return s.Phase == REQUEST_GRANTED }
 
-// IsDenied says that the request gets no cluster.
+// IsDenied reports whether the request is denied.
 func (s ClusterRequestStatus) IsDenied() bool { return s.Phase == REQUEST_DENIED }
 
-// IsPending says that the request is neither granted nor denied yet.
+// IsPending reports whether the request is neither granted nor denied.
 func (s AccessRequestStatus) IsPending() bool { return isPending(s.Phase) }
 
-// IsGranted says that the access is there.
+// IsGranted reports whether access is granted.
 func (s AccessRequestStatus) IsGranted() bool { return s.Phase == REQUEST_GRANTED }
 
-// IsDenied says that there will be no access.
+// IsDenied reports whether the request is denied.
 func (s AccessRequestStatus) IsDenied() bool { return s.Phase == REQUEST_DENIED }
 
 func isPending(phase string) bool { return phase == "" || phase == REQUEST_PENDING }

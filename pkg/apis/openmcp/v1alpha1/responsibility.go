@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Types of conditions that the hub's own controllers write.
+// Condition types of the hub's own controllers.
 const (
-	// ConditionPrepared of an AccessRequest says whether it is clear which cluster it is for and who is responsible for it,
-	// or what is missing.
+	// ConditionPrepared reports whether the Cluster of an AccessRequest and the responsible provider are determined. Its message describes what is
+	// missing.
 	ConditionPrepared = "Prepared"
-	// ConditionAccessRequestsDeleted of a Cluster that is being deleted says whether there are AccessRequests for it.
+	// ConditionAccessRequestsDeleted reports whether all AccessRequests for a Cluster that is being deleted are gone.
 	ConditionAccessRequestsDeleted = "AccessRequestsDeleted"
-	// ConditionProviderMissing of a Cluster is there while no cluster provider has looked at it.
+	// ConditionProviderMissing is True while no cluster provider has handled a Cluster. Otherwise, the condition does not exist.
 	ConditionProviderMissing = "ProviderMissing"
 )
 
-// ReasonDeniedByPolicy of a condition means that no rule of the hub's policy allows the request.
+// ReasonDeniedByPolicy is set when no rule of the hub's policy allows the request.
 const ReasonDeniedByPolicy = "DeniedByPolicy"
 
-// IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: any provider's, if
-// the name is empty. Other controllers leave such a request alone.
+// IsClusterProviderResponsibleForAccessRequest reports whether the provider must handle an AccessRequest, or whether any provider must, if the name
+// is empty. Other controllers ignore such a request.
 //
-// A request that is granted and then changed or deleted has no provider until its phase is Pending again. So a provider sees
-// each generation as Pending before it grants it, and grants nothing that it has not looked at.
+// A granted request that is changed or deleted has no responsible provider until its phase is Pending again. So a provider observes each generation
+// as Pending before it grants it.
 func IsClusterProviderResponsibleForAccessRequest(r *AccessRequest, provider string) bool {
 	if r == nil {
 		return false
@@ -48,11 +48,11 @@ func IsClusterProviderResponsibleForAccessRequest(r *AccessRequest, provider str
 	}
 }
 
-// IsPrepared says whether the preparation of an AccessRequest, and with it the policy, has seen it as it is. A provider grants
-// nothing else: a request can be changed as long as it is Pending, and stays its provider's.
+// IsPrepared reports whether the current generation of an AccessRequest has been prepared, which includes the check of the policy. A provider grants
+// nothing else: a Pending request can be changed, and its provider remains responsible for it.
 //
-// openMCP's operator says nothing of what it has prepared, and knows no policy. With it, a request is prepared once it is a
-// provider's.
+// openMCP's operator does not report what it has prepared, and has no policy. With it, a request is prepared as soon as it has a responsible
+// provider.
 func IsPrepared(r *AccessRequest) bool {
 	prepared := meta.FindStatusCondition(r.Status.Conditions, ConditionPrepared)
 	return prepared == nil || prepared.Status == metav1.ConditionTrue && prepared.ObservedGeneration == r.Generation

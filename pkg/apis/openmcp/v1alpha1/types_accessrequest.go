@@ -14,130 +14,126 @@ import (
 // +genclient:method=CreateToken,verb=create,subresource=token,input=github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1.AccessToken,result=github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1.AccessToken
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret in the namespace of the request, which has a kubeconfig. The subresource token answers
-// with a short-lived token. Deleting the request ends the access.
+// AccessRequest requests access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster responds with a
+// Secret in the namespace of the request, which contains a kubeconfig. The subresource token returns a short-lived token. Deleting the request
+// revokes the access.
 type AccessRequest struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.
+	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile when it
+	// knows the provider of the cluster.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the requested access. The requester writes it.
+	// spec defines the requested access. The requester writes it.
 	// +optional
 	Spec AccessRequestSpec `json:"spec"`
-	// status is the answer. The hub and the cluster provider write it.
+	// status represents the observed state of the request. The hub and the cluster provider write it.
 	// +optional
 	Status AccessRequestStatus `json:"status,omitzero"`
 }
 
-// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
-// set.
+// AccessRequestSpec defines the requested access: the cluster, the rights and the lifetime. Exactly one of token and oidc must be set.
 type AccessRequestSpec struct {
-	// clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither
-	// changed nor removed.
+	// clusterRef references the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.
 	// +optional
 	ClusterRef *ObjectReference `json:"clusterRef,omitempty"`
-	// requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets
-	// clusterRef to that Cluster. Once set, it can be neither changed nor removed.
+	// requestRef references a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that
+	// Cluster. Once set, it can be neither changed nor removed.
 	// +optional
 	RequestRef *ObjectReference `json:"requestRef,omitempty"`
-	// token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are
-	// removed here are taken back.
+	// token requests access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed from it are revoked.
 	// +optional
 	Token *TokenConfig `json:"token,omitempty"`
-	// oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.
+	// oidc requests access for users and groups of an OIDC provider. Not all cluster providers support this.
 	// +optional
 	OIDC *OIDCConfig `json:"oidc,omitempty"`
-	// ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the
-	// access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.
+	// ttl is the lifetime of the request since its creation, such as 24h or 1h30m. After it, the hub deletes the request, which revokes the access.
+	// It must be above 0 in a new request. If it is not set, the request exists until it is deleted.
 	// +optional
 	TTL *duration.Duration `json:"ttl,omitempty"`
 }
 
-// TokenConfig is the rights of a ServiceAccount.
+// TokenConfig defines the rights of a ServiceAccount.
 type TokenConfig struct {
-	// permissions become roles of the ServiceAccount, one for each entry: at most 128.
+	// permissions define roles to create for the ServiceAccount, one for each entry: at most 128.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
 	Permissions []PermissionsRequest `json:"permissions,omitempty"`
-	// roleRefs name roles of the cluster that the ServiceAccount gets, at most 256.
+	// roleRefs reference roles of the cluster to grant to the ServiceAccount, at most 256.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=256
 	RoleRefs []RoleRef `json:"roleRefs,omitempty"`
 }
 
-// OIDCConfig says which users and groups of an OIDC provider get access, and with which rights.
+// OIDCConfig defines the users and groups of an OIDC provider that get access, and their rights.
 type OIDCConfig struct {
-	// OIDCProviderConfig is the OIDC provider.
+	// OIDCProviderConfig identifies the OIDC provider.
 	OIDCProviderConfig `json:",inline"`
-	// roles become roles of the cluster, one for each entry: at most 128. They give no rights by themselves:
-	// roleBindings refer to them by their names.
+	// roles define roles to create in the cluster, one for each entry: at most 128. They grant no rights by themselves: roleBindings reference them
+	// by their names.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
 	Roles []PermissionsRequest `json:"roles,omitempty"`
 }
 
-// PermissionsRequest is the rules of one role.
+// PermissionsRequest defines the rules of one role.
 type PermissionsRequest struct {
-	// name is the name of the role. Without it, the cluster provider chooses one that is free. A role of this name that
-	// the provider did not make is never overwritten.
+	// name is the name of the role. If it is empty, the cluster provider chooses an unused name. A role of this name that the provider did not create
+	// is never overwritten.
 	// +optional
 	// +k8s:validation:pattern="^[^/%]*$"
 	Name string `json:"name,omitempty"`
-	// namespace is the namespace of the cluster for which the rules are, a DNS label of at most 63 characters: they
-	// become a Role in it. Without it, the rules are for the whole cluster and become a ClusterRole.
+	// namespace is the namespace of the cluster that the rules apply to, a DNS label of at most 63 characters; the provider creates a Role in it. If
+	// it is empty, the rules apply to the whole cluster, and the provider creates a ClusterRole.
 	// +optional
 	// +k8s:validation:maxLength=63
 	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 	Namespace string `json:"namespace,omitempty"`
-	// disableAutomaticNamespaceCreation is true when the provider must not create the namespace if the cluster does not
-	// have it. The default is false.
+	// disableAutomaticNamespaceCreation is true if the provider must not create the namespace when it does not exist in the cluster. The default is
+	// false.
 	// +optional
 	DisableAutomaticNamespaceCreation bool `json:"disableAutomaticNamespaceCreation,omitempty"`
-	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.
+	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb. Required.
 	// +listType=atomic
 	// +k8s:validation:maxItems=256
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 
-// RoleRef names a role of the cluster.
+// RoleRef references a role of the cluster.
 type RoleRef struct {
-	// name is the name of the role.
+	// name is the name of the role. Required.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:pattern="^[^/%]+$"
 	Name string `json:"name"`
-	// namespace is the namespace of a Role, and required for it. For a ClusterRole it is ignored: a ClusterRole is
-	// granted in the whole cluster.
+	// namespace is the namespace of a Role, and required for it. It is ignored for a ClusterRole, which is granted in the whole cluster.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// kind is the kind of the role: Role or ClusterRole. It is required.
+	// kind is the kind of the role: Role or ClusterRole. Required.
 	// +k8s:validation:enum=["Role","ClusterRole"]
 	Kind string `json:"kind"`
 }
 
-// AccessRequestStatus is the answer to an AccessRequest.
+// AccessRequestStatus represents the observed state of an AccessRequest.
 type AccessRequestStatus struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	Status `json:",inline"`
-	// secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The
-	// cluster provider writes it.
+	// secretRef references the Secret with the kubeconfig, in the namespace of the request. The key in the Secret is kubeconfig. The cluster provider
+	// writes the field.
 	// +optional
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessRequestList is a list of AccessRequest.
+// AccessRequestList is a list of AccessRequests.
 type AccessRequestList struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard list metadata.
 	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-	// items are the requests.
+	// items are the AccessRequests.
 	Items []AccessRequest `json:"items"`
 }

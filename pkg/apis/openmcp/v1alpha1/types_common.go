@@ -7,18 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status has the fields of the status that all kinds have.
+// Status contains the fields that the status of all kinds has.
 type Status struct {
-	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
-	// the latest change has not been handled yet.
+	// observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not
+	// been handled yet.
 	// +k8s:validation:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or
-	// Denied. A denied AccessRequest stays denied.
+	// phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied
+	// AccessRequest is not granted later. At most 253 characters.
 	// +k8s:validation:maxLength=253
 	Phase string `json:"phase"`
-	// conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest,
-	// Prepared and AccessReady of an AccessRequest, and others. At most 128.
+	// conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and
+	// Prepared and AccessReady of an AccessRequest.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -26,17 +26,17 @@ type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ObjectReference names an object in any namespace.
+// ObjectReference references an object in any namespace.
 type ObjectReference struct {
-	// name is the name of the object.
+	// name is the name of the object. Required.
 	// +k8s:validation:minLength=1
 	Name string `json:"name"`
-	// namespace is the namespace of the object.
+	// namespace is the namespace of the object. Required.
 	// +k8s:validation:minLength=1
 	Namespace string `json:"namespace"`
 }
 
-// LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.
+// LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 // +structType=atomic
 type LocalObjectReference struct {
 	// name is the name of the object.

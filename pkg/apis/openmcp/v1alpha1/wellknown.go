@@ -5,21 +5,21 @@ package v1alpha1
 
 import "github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 
-// The names here are those of openMCP's own Go module, so that what is written for it needs another import only.
+// The names of these constants are those of openMCP's own Go module, so that programs that use it only need another import.
 
-// Phases of clusters, and of everything else that is no request.
+// Phases of all kinds except requests.
 const (
-	// StatusPhaseReady says that all conditions are True.
+	// StatusPhaseReady means that all conditions are True.
 	StatusPhaseReady = "Ready"
-	// StatusPhaseProgressing says that at least one condition is not True.
+	// StatusPhaseProgressing means that at least one condition is not True.
 	StatusPhaseProgressing = "Progressing"
-	// StatusPhaseTerminating says that the object is being deleted.
+	// StatusPhaseTerminating means that the object is being deleted.
 	StatusPhaseTerminating = "Terminating"
 )
 
-// Phases of requests. A request without a phase is pending, too.
+// Phases of requests. A request without a phase is also pending.
 const (
-	// REQUEST_PENDING says that the request is neither granted nor denied yet.
+	// REQUEST_PENDING means that the request is neither granted nor denied.
 	REQUEST_PENDING = "Pending"
 	// REQUEST_GRANTED means that the request is granted.
 	REQUEST_GRANTED = "Granted"
@@ -27,76 +27,77 @@ const (
 	REQUEST_DENIED = "Denied"
 )
 
-// Usual purposes of clusters. Any other word will do.
+// Common purposes of clusters. Other values are allowed.
 const (
-	// PURPOSE_PLATFORM is for the controllers of the platform.
+	// PURPOSE_PLATFORM is the purpose of clusters for the controllers of the platform.
 	PURPOSE_PLATFORM = "platform"
-	// PURPOSE_WORKLOAD is for the controllers of services.
+	// PURPOSE_WORKLOAD is the purpose of clusters for the controllers of services.
 	PURPOSE_WORKLOAD = "workload"
-	// PURPOSE_ONBOARDING is for the resources that users begin with.
+	// PURPOSE_ONBOARDING is the purpose of clusters for the resources that users create first.
 	PURPOSE_ONBOARDING = "onboarding"
-	// PURPOSE_MCP is for managed control planes.
+	// PURPOSE_MCP is the purpose of clusters for managed control planes.
 	PURPOSE_MCP = "mcp"
 )
 
 // Names of endpoints.
 const (
-	// APISERVER_ENDPOINT_EXTERNAL is how the API server is reached from outside.
+	// APISERVER_ENDPOINT_EXTERNAL is the endpoint of the API server for clients outside of the platform.
 	APISERVER_ENDPOINT_EXTERNAL = "apiserver-external"
-	// APISERVER_ENDPOINT_INTERNAL is how the API server is reached from other clusters of the platform.
+	// APISERVER_ENDPOINT_INTERNAL is the endpoint of the API server for clients in other clusters of the platform.
 	APISERVER_ENDPOINT_INTERNAL = "apiserver-internal"
 )
 
 // Labels and annotations.
 const (
-	// K8sVersionLabel is the Kubernetes version that a Cluster has. Its provider sets it.
+	// K8sVersionLabel is the label with the Kubernetes version of a Cluster. Its provider sets it.
 	K8sVersionLabel = openmcp.K8sVersionLabel
-	// ProviderLabel is the provider that is responsible for a Cluster or an AccessRequest.
+	// ProviderLabel is the label with the provider that is responsible for a Cluster or an AccessRequest.
 	ProviderLabel = openmcp.ProviderLabel
-	// ProfileLabel is the profile of the Cluster that an AccessRequest is for.
+	// ProfileLabel is the label with the profile of the Cluster of an AccessRequest.
 	ProfileLabel = GroupName + "/profile"
-	// ProviderInfoAnnotation is information of the provider about a Cluster, which tables show.
+	// ProviderInfoAnnotation is the annotation with the provider's information about a Cluster, which tables show.
 	ProviderInfoAnnotation = openmcp.ProviderInfoAnnotation
-	// DeleteWithoutRequestsLabel, if its value is "true", lets the scheduler delete a Cluster with its last ClusterRequest.
+	// DeleteWithoutRequestsLabel is the label of a Cluster that, with the value "true", allows the scheduler to delete the Cluster with its last
+	// ClusterRequest.
 	DeleteWithoutRequestsLabel = GroupName + "/delete-without-requests"
-	// RandomizeClusterNameLabel, if its value is "true" on a ClusterRequest, gives the new Cluster a random name.
+	// RandomizeClusterNameLabel is the label of a ClusterRequest that, with the value "true", gives the new Cluster a random name.
 	RandomizeClusterNameLabel = GroupName + "/randomize-cluster-name"
 
 	parentGroupName = "openmcp.cloud"
-	// OperationAnnotation asks a controller for something once.
+	// OperationAnnotation is the annotation that requests an operation from controllers.
 	OperationAnnotation = parentGroupName + "/operation"
-	// OperationAnnotationValueIgnore lets controllers leave the object alone, even its status.
+	// OperationAnnotationValueIgnore makes controllers ignore the object, including its status.
 	OperationAnnotationValueIgnore = "ignore"
-	// OperationAnnotationValueReconcile makes controllers reconcile the object again. They remove it.
+	// OperationAnnotationValueReconcile makes controllers reconcile the object again. They remove the annotation.
 	OperationAnnotationValueReconcile = "reconcile"
-	// ManagedByLabel is the controller that made an object.
+	// ManagedByLabel is the label with the controller that created an object.
 	ManagedByLabel = parentGroupName + "/managed-by"
-	// ManagedPurposeLabel is the purpose for which the controller created it.
+	// ManagedPurposeLabel is the label with the purpose for which the controller created the object.
 	ManagedPurposeLabel = parentGroupName + "/managed-purpose"
-	// EnvironmentLabel is the environment of the controller that made it.
+	// EnvironmentLabel is the label with the environment of the controller that created the object.
 	EnvironmentLabel = parentGroupName + "/environment"
-	// ClusterLabel is the cluster of the platform that an object belongs on.
+	// ClusterLabel is the label with the cluster of the platform that an object belongs to.
 	ClusterLabel = parentGroupName + "/cluster"
-	// OnboardingNameLabel is the name of the object on the onboarding cluster that this one is for.
+	// OnboardingNameLabel is the label with the name of the corresponding object in the onboarding cluster.
 	OnboardingNameLabel = parentGroupName + "/onboarding-name"
-	// OnboardingNamespaceLabel is the namespace of that object.
+	// OnboardingNamespaceLabel is the label with the namespace of the corresponding object in the onboarding cluster.
 	OnboardingNamespaceLabel = parentGroupName + "/onboarding-namespace"
-	// TopologyLabel is the name of the object of another cluster that this one stands for.
+	// TopologyLabel is the label with the name of the object of another cluster that this object represents.
 	TopologyLabel = parentGroupName + "/topology"
-	// TopologyNamespaceLabel is the namespace of that object.
+	// TopologyNamespaceLabel is the label with the namespace of the object of another cluster that this object represents.
 	TopologyNamespaceLabel = TopologyLabel + "-ns"
-	// MetadataAnnotationLabelPrefix starts the labels and annotations of a ClusterRequest that its Cluster gets, too.
+	// MetadataAnnotationLabelPrefix is the prefix of the labels and annotations of a ClusterRequest that are copied to its Cluster.
 	MetadataAnnotationLabelPrefix = "metadata.open-control-plane.io/"
 )
 
 // Finalizers.
 const (
-	// ClusterRequestFinalizer keeps a ClusterRequest until its Cluster knows that it goes.
+	// ClusterRequestFinalizer is the finalizer of a ClusterRequest that is removed after its Cluster has been released.
 	ClusterRequestFinalizer = GroupName + "/request"
-	// RequestFinalizerOnClusterPrefix starts the finalizers of a Cluster that name, by UID, the ClusterRequests that have it.
+	// RequestFinalizerOnClusterPrefix is the prefix of the finalizers of a Cluster that identify, by UID, the ClusterRequests that use it.
 	RequestFinalizerOnClusterPrefix = "request." + GroupName + "/"
-	// AccessFinalizer keeps a Cluster until no AccessRequest is for it, so that access can be taken back from a cluster that
-	// is still there. Providers of clusters wait for the finalizers of others.
+	// AccessFinalizer is the finalizer of a Cluster that is removed after all AccessRequests for it are gone, so that access is revoked while the
+	// cluster still exists. Cluster providers wait for the finalizers of other controllers.
 	AccessFinalizer = openmcp.AccessFinalizer
 	// ClusterAccessFinalizer is the finalizer of the consumers of a ClusterRequest or AccessRequest.
 	ClusterAccessFinalizer = GroupName + "/clusteraccess"
@@ -104,48 +105,48 @@ const (
 
 // Keys in the Secret of an AccessRequest.
 const (
-	// SecretKeyKubeconfig is the kubeconfig.
+	// SecretKeyKubeconfig is the key of the kubeconfig.
 	SecretKeyKubeconfig = "kubeconfig"
-	// SecretKeyExpirationTimestamp is when the token expires, in seconds since 1970.
+	// SecretKeyExpirationTimestamp is the key of the time at which the token expires, in seconds since 1970.
 	SecretKeyExpirationTimestamp = "expirationTimestamp"
-	// SecretKeyCreationTimestamp is when the token was made, in seconds since 1970.
+	// SecretKeyCreationTimestamp is the key of the time at which the token was created, in seconds since 1970.
 	SecretKeyCreationTimestamp = "creationTimestamp"
-	// SecretKeyClientID is the OIDC client.
+	// SecretKeyClientID is the key of the ID of the OIDC client.
 	SecretKeyClientID = "clientID"
-	// SecretKeyHost is the address of the API server.
+	// SecretKeyHost is the key of the address of the API server.
 	SecretKeyHost = "host"
-	// SecretKeyCA is the CA of the API server's certificate.
+	// SecretKeyCA is the key of the CA of the API server's certificate.
 	SecretKeyCA = "ca.crt"
-	// SecretKeyToken is the token.
+	// SecretKeyToken is the key of the token.
 	SecretKeyToken = "token"
 )
 
 // Reasons of conditions.
 const (
-	// ReasonPlatformClusterInteractionProblem says that the hub cannot be reached.
+	// ReasonPlatformClusterInteractionProblem is set when requests to the hub fail.
 	ReasonPlatformClusterInteractionProblem = "PlatformClusterInteractionProblem"
-	// ReasonOnboardingClusterInteractionProblem says that the onboarding cluster cannot be reached.
+	// ReasonOnboardingClusterInteractionProblem is set when requests to the onboarding cluster fail.
 	ReasonOnboardingClusterInteractionProblem = "OnboardingClusterInteractionProblem"
-	// ReasonInvalidReference says that an object refers to another one that is not there, or not of use.
+	// ReasonInvalidReference is set when a referenced object does not exist or cannot be used.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonConfigurationProblem says that something is not set up rightly.
+	// ReasonConfigurationProblem is set when a configuration or a spec is incorrect.
 	ReasonConfigurationProblem = "ConfigurationProblem"
-	// ReasonInternalError says that a fault of a program is in the way, and not one of the request.
+	// ReasonInternalError is set when a program fails for a reason other than the request.
 	ReasonInternalError = "InternalError"
-	// ReasonClusterConflict says that a Cluster of the name is another request's.
+	// ReasonClusterConflict is set when a Cluster of the name exists that the request cannot use.
 	ReasonClusterConflict = "ClusterConflict"
-	// ReasonWaitingForClusterRequest says that a ClusterRequest is not granted yet.
+	// ReasonWaitingForClusterRequest is set when a ClusterRequest is not granted yet.
 	ReasonWaitingForClusterRequest = "WaitingForClusterRequest"
-	// ReasonWaitingForClusterRequestDeletion says that a ClusterRequest is not gone yet.
+	// ReasonWaitingForClusterRequestDeletion is set when a ClusterRequest is not gone yet.
 	ReasonWaitingForClusterRequestDeletion = "WaitingForClusterRequestDeletion"
-	// ReasonWaitingForAccessRequest says that an AccessRequest is not granted yet.
+	// ReasonWaitingForAccessRequest is set when an AccessRequest is not granted yet.
 	ReasonWaitingForAccessRequest = "WaitingForAccessRequest"
-	// ReasonWaitingForAccessRequestDeletion says that an AccessRequest is not gone yet.
+	// ReasonWaitingForAccessRequestDeletion is set when an AccessRequest is not gone yet.
 	ReasonWaitingForAccessRequestDeletion = "WaitingForAccessRequestDeletion"
-	// ReasonWaitingForNamespaceDeletion says that a namespace is not gone yet.
+	// ReasonWaitingForNamespaceDeletion is set when a namespace is not gone yet.
 	ReasonWaitingForNamespaceDeletion = "WaitingForNamespaceDeletion"
-	// ReasonWaitingForServices says that services are not there yet.
+	// ReasonWaitingForServices is set when services do not exist yet.
 	ReasonWaitingForServices = "WaitingForServices"
-	// ReasonWaitingForServiceDeletion says that services are not gone yet.
+	// ReasonWaitingForServiceDeletion is set when services are not gone yet.
 	ReasonWaitingForServiceDeletion = "WaitingForServiceDeletion"
 )

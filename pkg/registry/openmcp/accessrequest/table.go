@@ -15,10 +15,10 @@ var tableConvertor = table.Convertor[*openmcp.AccessRequest]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied, or its access is being revoked."},
-		{Name: "Cluster", Type: "string", Description: "The cluster that access is requested for, if it is known."},
-		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that cluster."},
+		{Name: "Cluster", Type: "string", Description: "The Cluster that access is requested for, if it is known."},
+		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that Cluster."},
 		{Name: "Reason", Type: "string", Description: "Why access is not granted, or was revoked."},
-		{Name: "Message", Type: "string", Priority: 1, Description: "The same in words."},
+		{Name: "Message", Type: "string", Priority: 1, Description: "The message for the reason."},
 	},
 	Cells: func(r *openmcp.AccessRequest) []any {
 		phase, cluster, why := r.Status.Phase, openmcp.ObjectReference{}, missing(r)

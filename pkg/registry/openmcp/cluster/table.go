@@ -15,12 +15,12 @@ import (
 var tableConvertor = table.Convertor[*openmcp.Cluster]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Purposes", Type: "string", Description: "The purpose of the cluster."},
-		{Name: "Phase", Type: "string", Description: "The state that its provider reports."},
-		{Name: "Version", Type: "string", Description: "The version of Kubernetes that it has."},
-		{Name: "Provider", Type: "string", Description: "The cluster provider that created it."},
-		{Name: "Profile", Type: "string", Priority: 10, Description: "The profile that it is created from."},
-		{Name: "Info", Type: "string", Priority: 10, Description: "The message of its provider."},
+		{Name: "Purposes", Type: "string", Description: "The purposes of the cluster."},
+		{Name: "Phase", Type: "string", Description: "The phase that the cluster provider reports."},
+		{Name: "Version", Type: "string", Description: "The Kubernetes version of the cluster."},
+		{Name: "Provider", Type: "string", Description: "The cluster provider that created the cluster."},
+		{Name: "Profile", Type: "string", Priority: 10, Description: "The ClusterProfile that the cluster is created from."},
+		{Name: "Info", Type: "string", Priority: 10, Description: "The information of the cluster provider about the cluster."},
 		table.Age(),
 	},
 	Cells: func(c *openmcp.Cluster) []any {

@@ -14,7 +14,7 @@ var tableConvertor = table.Convertor[*openmcp.ClusterProfile]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Provider", Type: "string", Description: "The cluster provider that created the profile."},
-		{Name: "Config", Type: "string", Description: "The provider's configuration that it is created from."},
+		{Name: "Config", Type: "string", Description: "The configuration of the provider that the profile is derived from."},
 	},
 	Cells: func(p *openmcp.ClusterProfile) []any {
 		return []any{p.Name, p.Spec.ProviderRef.Name, p.Spec.ProviderConfigRef.Name}

@@ -15,8 +15,8 @@ var tableConvertor = table.Convertor[*openmcp.ClusterRequest]{
 		table.Name(),
 		{Name: "Purpose", Type: "string", Description: "The purpose that the cluster is requested for."},
 		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied."},
-		{Name: "Cluster", Type: "string", Description: "The cluster that is granted to the request."},
-		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that cluster."},
+		{Name: "Cluster", Type: "string", Description: "The Cluster that is assigned to the request."},
+		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that Cluster."},
 	},
 	Cells: func(r *openmcp.ClusterRequest) []any {
 		given := openmcp.ObjectReference{}
