@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterview is the API group of stolostron's clusterview: the kinds of cluster.open-cluster-management.io, as far as a
-// user may see them. It has no types of its own: consoles read the same kinds there.
+// Package clusterview contains the internal version of the API group of stolostron's clusterview: the ManagedClusters and ManagedClusterSets that a
+// user may see. It has no types of its own, but registers those of cluster.open-cluster-management.io, as consoles expect.
 package clusterview
 
 import (

@@ -4,6 +4,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=clusters.openmcp.cloud
 
-// Package openmcp holds the internal form of the clusters.openmcp.cloud kinds: the one shape that storage, strategies and
-// admission work with.
+// Package openmcp contains the internal types of clusters.openmcp.cloud, which storage, strategies and admission use.
 package openmcp

@@ -4,5 +4,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=view.clusterhub.dev
 
-// Package view holds the internal form of the virtual, read-only view.clusterhub.dev kinds.
+// Package view contains the internal types of view.clusterhub.dev. Its kinds are read-only and not stored.
 package view

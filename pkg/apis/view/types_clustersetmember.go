@@ -9,20 +9,21 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterSetMember says that one cluster is in one cluster set. It is named "<cluster>.<set>", is read only, and is
-// computed from the cluster's labels and the set's selector. Users see the members of the sets that they may get.
+// ClusterSetMember represents the membership of one cluster in one cluster set. Its name is "<cluster>.<set>". It is read-only: the server computes
+// it from the labels of the cluster and the selector of the set. Users see the members of the sets for which they have the permission "get
+// managedclustersets".
 type ClusterSetMember struct {
 	metav1.TypeMeta
-	// metadata carries the labels of the cluster. creationTimestamp is the later of the cluster's and the set's.
+	// metadata has the labels of the cluster. Its creationTimestamp is the later one of those of the cluster and of the set.
 	metav1.ObjectMeta
 
-	// spec names the set and the cluster.
+	// spec identifies the set and the cluster.
 	Spec ClusterSetMemberSpec
-	// status is how the cluster is, as its ManagedCluster says.
+	// status represents the observed state of the cluster, as in its ManagedCluster.
 	Status ClusterSetMemberStatus
 }
 
-// ClusterSetMemberSpec names the set and the cluster of a member.
+// ClusterSetMemberSpec identifies the set and the cluster of a member.
 type ClusterSetMemberSpec struct {
 	// clusterSet is the name of the ManagedClusterSet.
 	ClusterSet string
@@ -30,38 +31,38 @@ type ClusterSetMemberSpec struct {
 	Cluster string
 }
 
-// ClusterSetMemberStatus is how the cluster of a member is.
+// ClusterSetMemberStatus represents the observed state of the cluster of a member.
 type ClusterSetMemberStatus struct {
-	// accepted says that the hub accepts the cluster (spec.hubAcceptsClient).
+	// accepted reports whether the hub accepts the cluster, as in spec.hubAcceptsClient of the ManagedCluster.
 	Accepted bool
-	// joined is the cluster's condition ManagedClusterJoined: True, False or Unknown.
+	// joined is the status of the condition ManagedClusterJoined of the cluster: True, False or Unknown.
 	Joined metav1.ConditionStatus
-	// available is the cluster's condition ManagedClusterConditionAvailable: True, False or Unknown.
+	// available is the status of the condition ManagedClusterConditionAvailable of the cluster: True, False or Unknown.
 	Available metav1.ConditionStatus
-	// kubernetesVersion is the version of the cluster's API server.
+	// kubernetesVersion is the Kubernetes version of the cluster's API server, such as v1.37.1.
 	KubernetesVersion string
-	// selectedBy is the selector of the set that selected the cluster.
+	// selectedBy is the selector of the set, which selects the cluster.
 	SelectedBy SelectedBy
-	// taints are those of the cluster, each written key=value:effect.
+	// taints are the taints of the cluster, each in the form key=value:effect.
 	Taints []string
 }
 
-// SelectedBy is the selector that made a cluster a member.
+// SelectedBy is the selector by which a cluster is a member of a set.
 type SelectedBy struct {
-	// type is the set's selectorType, as v1beta1 writes it.
+	// type is the selectorType of the set, as in v1beta1.
 	Type string
-	// selector is the label selector in kubectl's notation, such as info.open-cluster-management.io/region=apac.
-	// It is empty when the set selects every cluster.
+	// selector is the label selector in the syntax of kubectl, such as info.open-cluster-management.io/region=apac. It is empty if the set selects
+	// all clusters.
 	Selector string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterSetMemberList is a list of ClusterSetMember.
+// ClusterSetMemberList is a list of ClusterSetMembers.
 type ClusterSetMemberList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the members, ordered by set and then by cluster.
+	// items are the ClusterSetMembers, ordered by set and then by cluster.
 	Items []ClusterSetMember
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// Install adds the internal and the served versions, and says which one clients should prefer.
+// Install adds the internal and the served versions, in the order of preference for clients.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(cluster.AddToScheme(scheme))
 	utilruntime.Must(v1.AddToScheme(scheme))

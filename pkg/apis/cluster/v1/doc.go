@@ -8,5 +8,5 @@
 // +k8s:openapi-model-package=io.open-cluster-management.api.cluster.v1
 // +groupName=cluster.open-cluster-management.io
 
-// Package v1 is the served v1 form of cluster.open-cluster-management.io.
+// Package v1 contains the v1 version of the API group cluster.open-cluster-management.io.
 package v1

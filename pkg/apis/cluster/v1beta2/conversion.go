@@ -81,7 +81,7 @@ func Convert_v1beta2_ManagedClusterSet_To_cluster_ManagedClusterSet(in *ManagedC
 	var kept v1beta1.ManagedClusterSelector
 	if err := json.Unmarshal([]byte(data), &kept); err != nil ||
 		kept.SelectorType != v1beta1.ExclusiveLabel || kept.ExclusiveLabel == nil {
-		// Not ours: what the client says in the selector counts.
+		// The annotation is not from the server: use the selector of the client.
 		return nil
 	}
 	label := kept.ExclusiveLabel

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 )
 
-// Install adds the internal and the served versions. The scheme has to have cluster.open-cluster-management.io before: where a type
-// is written or read without a group that is asked for, the first one counts.
+// Install adds the internal and the served versions. Install cluster.open-cluster-management.io first: if a type is encoded or decoded without a
+// requested group, the scheme uses the group that was registered first.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(clusterview.AddToScheme(scheme))
 	utilruntime.Must(v1.AddToScheme(scheme))

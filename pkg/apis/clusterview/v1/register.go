@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 is the served v1 form of clusterview.open-cluster-management.io. Its clusters are those of
-// cluster.open-cluster-management.io/v1, as stolostron's are.
+// Package v1 contains the v1 version of the API group clusterview.open-cluster-management.io. Its ManagedClusters are those of
+// cluster.open-cluster-management.io/v1, as in stolostron's clusterview.
 package v1
 
 import (

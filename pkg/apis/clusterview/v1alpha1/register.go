@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 is the served v1alpha1 form of clusterview.open-cluster-management.io. Its sets are those of
-// cluster.open-cluster-management.io/v1beta2, as stolostron's are.
+// Package v1alpha1 contains the v1alpha1 version of the API group clusterview.open-cluster-management.io. Its ManagedClusterSets are those of
+// cluster.open-cluster-management.io/v1beta2, as in stolostron's clusterview.
 package v1alpha1
 
 import (

@@ -9,5 +9,5 @@
 // +groupName=clusters.openmcp.cloud
 // +groupGoName=OpenMCP
 
-// Package v1alpha1 is the served v1alpha1 form of clusters.openmcp.cloud.
+// Package v1alpha1 contains the v1alpha1 version of the API group clusters.openmcp.cloud.
 package v1alpha1

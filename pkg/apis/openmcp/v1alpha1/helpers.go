@@ -53,7 +53,7 @@ func (s *ClusterStatus) SetProviderStatus(from any) error {
 	return nil
 }
 
-// GetProviderStatus decodes the provider's own status. If there is none, into is not changed.
+// GetProviderStatus decodes the provider's own status. If it is not set, into is not changed.
 func (s *ClusterStatus) GetProviderStatus(into any) error {
 	if s.ProviderStatus == nil || len(s.ProviderStatus.Raw) == 0 {
 		return nil

@@ -8,5 +8,5 @@
 // +k8s:openapi-model-package=dev.clusterhub.api.view.v1alpha1
 // +groupName=view.clusterhub.dev
 
-// Package v1alpha1 is the served v1alpha1 form of view.clusterhub.dev.
+// Package v1alpha1 contains the v1alpha1 version of the API group view.clusterhub.dev.
 package v1alpha1

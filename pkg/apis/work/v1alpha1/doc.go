@@ -8,5 +8,5 @@
 // +k8s:openapi-model-package=io.open-cluster-management.api.work.v1alpha1
 // +groupName=work.open-cluster-management.io
 
-// Package v1alpha1 is the served v1alpha1 form of work.open-cluster-management.io.
+// Package v1alpha1 contains the v1alpha1 version of the API group work.open-cluster-management.io.
 package v1alpha1

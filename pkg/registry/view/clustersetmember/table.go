@@ -14,15 +14,15 @@ import (
 
 var tableConvertor = table.Convertor[*view.ClusterSetMember]{
 	Columns: []metav1.TableColumnDefinition{
-		{Name: "Set", Type: "string", Description: "The cluster set."},
-		{Name: "Cluster", Type: "string", Description: "The managed cluster."},
+		{Name: "Set", Type: "string", Description: "The name of the cluster set."},
+		{Name: "Cluster", Type: "string", Description: "The name of the managed cluster."},
 		{Name: "Accepted", Type: "boolean", Description: "Whether the hub accepts the cluster's agent."},
 		{Name: "Joined", Type: "string", Description: "Whether the cluster's agent has its own identity on the hub."},
 		{Name: "Available", Type: "string", Description: "Whether the cluster's agent and API server are healthy."},
 		table.Age(),
 		{Name: "Version", Type: "string", Priority: 1, Description: "The cluster's Kubernetes version."},
-		{Name: "Selected By", Type: "string", Priority: 1, Description: "The labels by which the set selects the cluster."},
-		{Name: "Taints", Type: "string", Priority: 1, Description: "The cluster's taints."},
+		{Name: "Selected By", Type: "string", Priority: 1, Description: "The label selector by which the set selects the cluster."},
+		{Name: "Taints", Type: "string", Priority: 1, Description: "The taints of the cluster, each in the form key=value:effect."},
 	},
 	Cells: func(m *view.ClusterSetMember) []any {
 		selectedBy := m.Status.SelectedBy.Selector
