@@ -116,7 +116,7 @@ const (
 	ReasonAsExpected = "AsExpected"
 	// ReasonProcessing is set when works have not reached their desired state yet.
 	ReasonProcessing = "Processing"
-	// ReasonNotAsExpected is set when works fail to reach their desired state.
+	// ReasonNotAsExpected is set when works fail to reach their desired state, or when a rollout strategy is invalid.
 	ReasonNotAsExpected = "NotAsExpected"
 	// ReasonProgressing is set when the rollout is in progress.
 	ReasonProgressing = "Progressing"

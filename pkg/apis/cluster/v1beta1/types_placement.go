@@ -64,8 +64,8 @@ type PlacementSpec struct {
 	// +optional
 	DecisionStrategy DecisionStrategy `json:"decisionStrategy,omitempty"`
 	// sortBy is the order of the clusters in the decisions, and in each of their groups: ClusterName or Score. With ClusterName (the default),
-	// clusters are ordered by name. With Score, clusters with higher scores come first, by name if scores are equal, and the decisions contain the
-	// scores.
+	// clusters are ordered by name. With Score, clusters with higher scores come first, by name if scores are equal. Only then do the decisions
+	// contain scores.
 	// +optional
 	// +default="ClusterName"
 	SortBy PlacementSortByType `json:"sortBy,omitempty"`
