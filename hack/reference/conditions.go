@@ -158,7 +158,7 @@ func comment(name string, entry *ast.ValueSpec, block *ast.GenDecl) string {
 		text = block.Doc.Text()
 	}
 	text = oneLine(text)
-	for _, begin := range []string{name + ": ", name + " is the reason when ", name + " is ", name + " says that ", name + " says ", name + " "} {
+	for _, begin := range []string{name + ": ", name + " is the reason when ", name + " is set when ", name + " means that ", name + " is ", name + " says that ", name + " says ", name + " "} {
 		if rest, cut := strings.CutPrefix(text, begin); cut {
 			text = rest
 			break
