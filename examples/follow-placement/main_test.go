@@ -104,7 +104,7 @@ func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
 	}
 }
 
-// What is no text ends such tools; the example says which one it is.
+// What is no text ends such tools; the example names it.
 func TestFollow_SaysWhatItCannotRead(t *testing.T) {
 	h := harness.Hub(t)
 	config := harness.Must(harness.ClientConfig(h.AdminKubeconfig()))(t)

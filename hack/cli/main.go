@@ -38,7 +38,7 @@ func main() {
 
 // commands returns the commands that users run or deploy.
 func commands() []*cobra.Command {
-	// A default of a flag may say where the user's files are: it says so in these words everywhere.
+	// A default of a flag may depend on where the user's files are: it says so in these words everywhere.
 	_ = os.Setenv("HOME", "$HOME")
 	provider := &cobra.Command{Use: "cluster-provider", Short: "Run a provider of clusters"}
 	provider.AddCommand(run.NewCommand(kubeconfig.Kind()))

@@ -193,7 +193,7 @@ func known(words []string, whole bool) error {
 	return nil
 }
 
-// isPlaceholder says whether a word of a text stands for others, such as COMMAND or ….
+// isPlaceholder reports whether a word of a text stands for others, such as COMMAND or ….
 func isPlaceholder(word string) bool { return word == strings.ToUpper(word) }
 
 // firstArgument is the first word that is neither a flag nor the value of one.

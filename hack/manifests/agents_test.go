@@ -41,7 +41,7 @@ func TestRoles_OfAllAgentsHaveTheRulesOfEach(t *testing.T) {
 			}
 			delete(want, role.Name)
 		}
-		// It is for the controller to say whether they are safe.
+		// It is for the controller to decide whether they are safe.
 		if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok && strings.HasPrefix(binding.RoleRef.Name, agentroles.ClusterRole) {
 			t.Errorf("%s is bound by the manifests", binding.RoleRef.Name)
 		}

@@ -131,7 +131,7 @@ func TestManifests_KeepTheRules(t *testing.T) {
 // teams is the folder of an agent in a namespace that is there already.
 const teams = "agent-namespace"
 
-// What a user applies who has rights in one namespace is in that namespace: a kustomization that says which one moves all of it.
+// What a user applies who has rights in one namespace is in that namespace: a kustomization that sets a namespace moves all of it.
 func TestManifests_OfANamespaceAreInItAlone(t *testing.T) {
 	objects, moved := built(t, teams), 0
 	for _, o := range objects {

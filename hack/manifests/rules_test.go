@@ -89,7 +89,7 @@ func ofContainer(c corev1.Container) (found []string) {
 	return found
 }
 
-// spread says whether the pods of a Deployment, and no others, are spread by a label of nodes.
+// spread reports whether the pods of a Deployment, and no others, are spread by a label of nodes.
 func spread(d *appsv1.Deployment, key string) bool {
 	return slices.ContainsFunc(d.Spec.Template.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
 		return c.TopologyKey == key && selects(c.LabelSelector, d)

@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package oauth2proxy says which oauth2-proxy the tests run in front of hub-ui. It is a module of its own so that its dependencies are not
+// Package oauth2proxy pins the oauth2-proxy that the tests run in front of hub-ui. It is a module of its own so that its dependencies are not
 // ours.
 package oauth2proxy
 

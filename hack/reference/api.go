@@ -135,7 +135,7 @@ func section(b *strings.Builder, model string, kind bool, definitions map[string
 	}
 }
 
-// sameGroup tells whether two types are of one page.
+// sameGroup reports whether two types are of one page.
 func sameGroup(a, b string) bool {
 	return a[:strings.LastIndex(a, ".")] == b[:strings.LastIndex(b, ".")]
 }

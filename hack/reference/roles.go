@@ -135,7 +135,7 @@ func said(comment string) string {
 	return oneLine(strings.Join(lines, " "))
 }
 
-// givenTo says who has a role by the bindings of any folder, and by Kubernetes' own roles that it is a part of.
+// givenTo returns the subjects that have a role by the bindings of any folder, and by Kubernetes' own roles that it is a part of.
 func givenTo(r role, all []folder) string {
 	var whom []string
 	for _, of := range []string{"admin", "edit", "view"} {

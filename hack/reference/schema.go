@@ -12,7 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// table has a row for each field of a type. name says how the type of a field is written.
+// table has a row for each field of a type. name returns the text for the type of a field.
 func table(schema spec.Schema, name func(spec.Schema) string) string {
 	var b strings.Builder
 	b.WriteString("| field | type | |\n|---|---|---|\n")

@@ -166,7 +166,7 @@ func load(root string) (map[string]*packages.Package, error) {
 	return found, err
 }
 
-// inNotes says whether a removal in the notes names it, or the type that it is of.
+// inNotes reports whether a removal in the notes names it, or the type that it is of.
 func (i incompatible) inNotes(all []change) bool {
 	of, _, _ := strings.Cut(i.symbol, ".")
 	whole := incompatible{folder: i.folder, symbol: of}

@@ -19,6 +19,8 @@ func TestRules_FindAPlantedSentence(t *testing.T) {
 		"who as a subject": {"It is secret. Who reads it is the cluster.", "Who may read it?"},
 		"meanwhile":        {"The lease has expired meanwhile.", "The lease has expired."},
 		"is to be":         {"The object is to be deleted.", "It has the right to be there."},
+		"says how":         {"spec says which cluster it is.", "The message says what to do."},
+		"is how many":      {"limit is how many objects fit.", "The question is how to fit them."},
 		"let go":           {"It lets the work go.", "It lets users choose."},
 	}
 	for i := range rules {

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// rejoinFor is how long the agent tries to get another identity when the hub rejects the current one, before it retries that.
+// rejoinFor is the time for which the agent tries to get another identity when the hub rejects the current one, before it retries that.
 const rejoinFor = 5 * time.Minute
 
 // agent registers one cluster with one hub, and runs its tasks there.

@@ -59,7 +59,7 @@ var policyResources = map[string]schema.GroupVersionResource{
 
 // HubOptions are the options for the diagnosis of a hub.
 type HubOptions struct {
-	// Patience is how long something may wait for a person.
+	// Patience is the time for which something may wait for a person.
 	Patience time.Duration
 	// Version is the version of this program.
 	Version string

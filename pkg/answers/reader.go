@@ -46,7 +46,7 @@ type Reader struct {
 	Dynamic dynamic.Interface
 	HTTP    *http.Client
 
-	// Skew is how far the clock of the server is behind the local one, and Within the precision of that.
+	// Skew is the time by which the clock of the server is behind the local one, and Within the precision of that.
 	Skew, Within time.Duration
 	// Version is the version of the server, and Serving when its certificate expires.
 	Version string

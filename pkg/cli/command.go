@@ -34,7 +34,7 @@ type global struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags
 	version string
-	// poll is the interval of a wait, or 0 for pollInterval. trial is how long a hub may take to issue a certificate, or 0 for trialFor.
+	// poll is the interval of a wait, or 0 for pollInterval. trial is the time that a hub may take to issue a certificate, or 0 for trialFor.
 	poll, trial time.Duration
 }
 

@@ -239,7 +239,7 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	}
 }
 
-// TestDeployCheck_NodesThatAreNotShown verifies that nodes that the user may not see are counted, and that the output says how to see them.
+// TestDeployCheck_NodesThatAreNotShown verifies that nodes that the user may not see are counted, and that the output names the way to see them.
 func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
 	s := newServer(t)
 	s.on["POST "+checksPath] = func(w http.ResponseWriter, _ []byte) bool {

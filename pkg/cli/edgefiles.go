@@ -30,7 +30,7 @@ const (
 	standardInput  = "-"
 )
 
-// edgeFiles are the flags that say which files are read, and how.
+// edgeFiles are the flags that select the files to read, and their format.
 type edgeFiles struct {
 	*global
 	files         []string

@@ -141,7 +141,7 @@ Sets FELL OUT in none of those that are bound to the namespace`},
 	}
 }
 
-// TestExplain_WhatIsNotThere verifies that the error says whether the placement or the cluster does not exist.
+// TestExplain_WhatIsNotThere verifies that the error names the missing object, the placement or the cluster.
 func TestExplain_WhatIsNotThere(t *testing.T) {
 	s, config := newExplained(t, explained())
 	for resource, want := range map[string]string{

@@ -37,7 +37,7 @@ import (
 const (
 	fieldOwner = client.FieldOwner(deploy.ManagedBy)
 
-	// trialFor is how long a hub may take to issue a certificate. A working hub takes about a second.
+	// trialFor is the time that a hub may take to issue a certificate. A working hub takes about a second.
 	trialFor  = 10 * time.Second
 	trialName = "kubectl-hub-trial"
 )

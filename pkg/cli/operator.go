@@ -34,7 +34,7 @@ const (
 	ourImages, noVersion = "clusterhub/", ":v0.0.0"
 )
 
-// operatorOptions say which hub-operator must run on the management cluster.
+// operatorOptions define the hub-operator that must run on the management cluster.
 type operatorOptions struct {
 	image string
 	skip  bool

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// progressInterval is how long works are finalized before the number of remaining works is printed.
+	// progressInterval is the time for which works are finalized before the number of remaining works is printed.
 	progressInterval = quietFor
 	// maxFailures is the largest number of failures that are printed.
 	maxFailures = 3

@@ -17,7 +17,7 @@ import (
 
 const (
 	pollInterval = 500 * time.Millisecond
-	// quietFor is how long a wait prints nothing.
+	// quietFor is the time for which a wait prints nothing.
 	quietFor = 2 * time.Second
 	// repeatAfter is the interval at which a wait prints again what it waits for.
 	repeatAfter = 30 * time.Second

@@ -18,8 +18,8 @@ type LeaderElection struct {
 	Name string
 	// Namespace is the namespace of the Lease; the pod's own if it is empty.
 	Namespace string
-	// LeaseDuration is how long the others wait for a leader that does not renew, RenewDeadline how long a leader continues without a renewal, and
-	// RetryPeriod the interval of all attempts: each must be longer than the next.
+	// LeaseDuration is the time for which the others wait for a leader that does not renew, RenewDeadline the time for which a leader
+	// continues without a renewal, and RetryPeriod the interval of all attempts: each must be longer than the next.
 	LeaseDuration time.Duration
 	RenewDeadline time.Duration
 	RetryPeriod   time.Duration

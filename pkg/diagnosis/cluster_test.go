@@ -45,7 +45,7 @@ func wellCluster() (ClusterFacts, *clusterv1.ManagedCluster, *coordinationv1.Lea
 		Accepters: Found([]string{"user dana"})}, m, lease
 }
 
-// checkAnswer verifies the finding of an answer, and that each broken chain says who must act and what to do.
+// checkAnswer verifies the finding of an answer, and that each broken chain names the user who must act, and the next step.
 func checkAnswer(t *testing.T, a Answer, id ID, step string, says ...string) {
 	t.Helper()
 	if id == "" {

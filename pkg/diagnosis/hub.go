@@ -27,10 +27,10 @@ type List[T any] struct {
 
 // Hub has the facts for the checks of a hub.
 type Hub struct {
-	// Now is the time of the hub. Skew is how far the local clock is ahead of it, with a precision of SkewWithin.
+	// Now is the time of the hub. Skew is the time by which the local clock is ahead of it, with a precision of SkewWithin.
 	Now              time.Time
 	Skew, SkewWithin time.Duration
-	// Patience is how long something may wait for a person, and how long a set may have no clusters.
+	// Patience is the time for which something may wait for a person, and for which a set may have no clusters.
 	Patience time.Duration
 
 	// Expected are the objects of artifacts/deploy for a hub of this program's version.

@@ -40,7 +40,7 @@ const (
 	turnAdmin = "an admin of the hub"
 	// systemNamespace is the namespace of the components, and apiServer the name of one of them.
 	systemNamespace, apiServer = "clusterhub-system", "hub-apiserver"
-	// expiresSoon is how long before its expiry a certificate should have been renewed.
+	// expiresSoon is the time before its expiry at which a certificate should have been renewed.
 	expiresSoon = 14 * 24 * time.Hour
 )
 

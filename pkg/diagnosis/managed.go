@@ -42,7 +42,7 @@ const (
 
 // Managed has the facts for the checks of a managed cluster. It contains no secrets.
 type Managed struct {
-	// Now is the time of the cluster. Skew is how far the local clock is ahead of it, with a precision of SkewWithin.
+	// Now is the time of the cluster. Skew is the time by which the local clock is ahead of it, with a precision of SkewWithin.
 	Now              time.Time
 	Skew, SkewWithin time.Duration
 	Namespace        string

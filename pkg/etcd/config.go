@@ -24,11 +24,11 @@ const (
 	memberName    = "hub-apiserver"
 	memberPeerURL = "https://127.0.0.1:2380"
 
-	// watchProgressInterval is how often idle watches receive the current revision; the API server's consistent reads from its cache wait for that.
+	// watchProgressInterval is the interval at which idle watches receive the current revision; the API server's consistent reads from its cache wait for that.
 	watchProgressInterval = 5 * time.Second
 	// catchUpEntries is the number of raft entries that stay in memory for a slow follower. This cluster has no followers.
 	catchUpEntries = 100
-	// startDefragMiB is how many MiB a defragmentation must free for etcd to run one at startup.
+	// startDefragMiB is the number of MiB that a defragmentation must free for etcd to run one at startup.
 	startDefragMiB = 64
 )
 

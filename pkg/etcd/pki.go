@@ -21,7 +21,7 @@ import (
 const (
 	// certificateLifetime is longer than any run: the certificates are created at each start, and never renewed during a run.
 	certificateLifetime = 10 * 365 * 24 * time.Hour
-	// clockSkew is how far before now a certificate starts to be valid, in case the clock is set back after the start.
+	// clockSkew is the time before now from which a certificate is valid, in case the clock is set back after the start.
 	clockSkew = time.Hour
 )
 

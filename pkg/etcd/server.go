@@ -28,7 +28,7 @@ import (
 const (
 	// startTimeout bounds a start, including opening a database of many GiB.
 	startTimeout = 60 * time.Second
-	// drainTimeout is how long Stop waits for open requests and watches before it terminates them.
+	// drainTimeout is the time for which Stop waits for open requests and watches before it terminates them.
 	drainTimeout = 2 * time.Second
 	// portAttempts is the number of ports that are tried if another process takes the chosen one first.
 	portAttempts = 5

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxAlike is how many unhealthy children that are alike are shown with their children.
+	// maxAlike is the maximum number of unhealthy children that are alike and shown with their children.
 	maxAlike = 3
 	// maxNames is the largest number of names that are shown of a group.
 	maxNames = 3

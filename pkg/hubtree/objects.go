@@ -111,7 +111,7 @@ func Conditions(c *clusterv1.ManagedCluster) (nodes []*Node) {
 	return nodes
 }
 
-// leaseDurations is how many of its durations a lease may be old.
+// leaseDurations is the maximum age of a lease, as a multiple of its duration.
 const leaseDurations = 5
 
 // Lease returns the node of the lease that a cluster's agent renews.

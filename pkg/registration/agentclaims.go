@@ -89,7 +89,7 @@ func HubCAHashes(claim string) []string {
 	return hashes
 }
 
-// maxBehind is how many minors an agent may be older than its hub: docs/versions.md.
+// maxBehind is the maximum number of minors by which an agent may be older than its hub: docs/versions.md.
 const maxBehind = 2
 
 // AgentSkew returns why an agent of a version is not compatible with a hub of another. It is empty if they are compatible, or if that is not known.

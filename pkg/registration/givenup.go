@@ -47,7 +47,7 @@ type GivenUpHub struct {
 	Name string `json:"name"`
 	// Reason is one of those above, or a refusal.
 	Reason string `json:"reason"`
-	// Time is the time at which it was last given up, and Times is how often since the agent last worked with a hub.
+	// Time is the time at which it was last given up, and Times is the number of times since the agent last worked with a hub.
 	Time  metav1.Time `json:"time"`
 	Times int         `json:"times"`
 }

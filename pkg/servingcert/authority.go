@@ -21,7 +21,7 @@ import (
 const (
 	caLifetime   = 10 * 365 * 24 * time.Hour
 	leafLifetime = 90 * 24 * time.Hour
-	// clockSkew is how far before now a certificate starts to be valid, for clients whose clock is behind.
+	// clockSkew is the time before now from which a certificate is valid, for clients whose clock is behind.
 	clockSkew = 5 * time.Minute
 
 	pemCertificate = "CERTIFICATE"

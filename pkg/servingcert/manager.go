@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// startTimeout is how long New waits for a kube-apiserver that does not respond, or does not grant the needed rights yet.
+	// startTimeout is the time for which New waits for a kube-apiserver that does not respond, or does not grant the needed rights yet.
 	startTimeout = 60 * time.Second
 	// syncInterval is the interval of reads of the Secret. It must be well below rotationGrace.
 	syncInterval = 5 * time.Minute

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rotationGrace is how long a new CA is published before the first certificate is signed with it: the time for every replica to read the Secret and
+// rotationGrace is the time for which a new CA is published before the first certificate is signed with it: the time for every replica to read the Secret and
 // for the caBundles to follow.
 const rotationGrace = time.Hour
 

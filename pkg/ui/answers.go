@@ -24,7 +24,7 @@ import (
 const (
 	// maxAnswers and maxAnswersOfAll are the largest numbers of concurrent answers for one visitor and for all: each needs many reads.
 	maxAnswers, maxAnswersOfAll = 2, 4
-	// patience is how long something may wait for a person before it is a finding. It is the default of kubectl hub doctor.
+	// patience is the time for which something may wait for a person before it is a finding. It is the default of kubectl hub doctor.
 	patience = time.Hour
 	// maxOfAKind is the largest number of objects of a kind that are read for all visitors together.
 	maxOfAKind = 5000

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// TokenTTL is how long the secret of a link is valid: until a browser has started.
+	// TokenTTL is the time for which the secret of a link is valid: until a browser has started.
 	TokenTTL = time.Minute
-	// SessionTTL is how long a session without requests is valid.
+	// SessionTTL is the time for which a session without requests is valid.
 	SessionTTL = 8 * time.Hour
 	// maxSessions is the largest number of sessions. A new one replaces the oldest.
 	maxSessions = 8

@@ -51,7 +51,7 @@ type trafficResult struct {
 	Cluster     map[string]int     `json:"cluster"`
 	Refused     map[string]int     `json:"refused,omitempty"`
 	CPU         map[string]float64 `json:"cpuMilliseconds"`
-	// about is how many of them are about AccessRequests, and not about clusters and configurations.
+	// about is the number of them that are about AccessRequests, and not about clusters and configurations.
 	about, writes, tokens int
 }
 

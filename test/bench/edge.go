@@ -32,7 +32,7 @@ const (
 	// edgeAtOnce is the number of nodes that change at the same time.
 	edgeAtOnce = 1000
 	edgeAgent  = "bench"
-	// edgeRest is how long the hub is watched at rest.
+	// edgeRest is the time for which the hub is watched at rest.
 	edgeRest = 10 * time.Second
 )
 

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// restWindow is how long the provider is watched at rest. It checks each cluster once in that time.
+	// restWindow is the time for which the provider is watched at rest. It checks each cluster once in that time.
 	restWindow = 30 * time.Second
 	// tried is the number of kubeconfigs that are used.
 	tried = 10

@@ -156,7 +156,7 @@ func (p *placing) rest(ctx context.Context, result *placingResult) error {
 	return err
 }
 
-// placingRest is how long the hub is watched at rest.
+// placingRest is the time for which the hub is watched at rest.
 const placingRest = 10 * time.Second
 
 // changes does all changes, each several times, in turns with the peer.

@@ -30,7 +30,7 @@ type placingFirst struct {
 	CPU     map[string]float64 `json:"cpuMillisecondsEach"`
 	Writes  map[string]int     `json:"writes"`
 	Refused map[string]int     `json:"refused,omitempty"`
-	// Runs is how often a placement was scheduled.
+	// Runs is the number of times that a placement was scheduled.
 	Runs int `json:"runs"`
 	// Peer and PeerCPU are the times of the peer, which writes nothing.
 	Peer    float64 `json:"peerSeconds"`
@@ -40,7 +40,7 @@ type placingFirst struct {
 type changeResult struct {
 	Name  string `json:"name"`
 	Tries int    `json:"tries"`
-	// Unchanged is how many of them have changed no decision.
+	// Unchanged is the number of them that changed no decision.
 	Unchanged int     `json:"unchanged"`
 	Median    float64 `json:"lastDecisionMedianMilliseconds"`
 	Longest   float64 `json:"lastDecisionLongestMilliseconds"`

@@ -33,9 +33,9 @@ type Config struct {
 	Provider string
 	// Profile is the one that the cluster is made from. Empty: the first of the provider.
 	Profile string
-	// Timeout is how long a cluster may take until it is ready, or gone. 0: 5 minutes.
+	// Timeout is the time that a cluster may take until it is ready, or gone. 0: 5 minutes.
 	Timeout time.Duration
-	// Patience is how long it is looked whether the provider leaves alone what it has to. 0: 3 seconds.
+	// Patience is the time for which the suite watches that the provider changes nothing that it must not change. 0: 3 seconds.
 	Patience time.Duration
 }
 

@@ -15,7 +15,7 @@ type Delay struct {
 	For   time.Duration
 }
 
-// Lag is how long reads return the previous state after a write, as with an eventually consistent service. For new roles it is DelayVisibility.
+// Lag is the time for which reads return the previous state after a write, as with an eventually consistent service. For new roles it is DelayVisibility.
 // Writes, and decisions by policies and tags, use the current state.
 type Lag struct {
 	// Policies is for trust policies, inline policies, attached policies and permissions boundaries. Tags is for tags of roles.

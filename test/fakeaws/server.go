@@ -48,7 +48,7 @@ type accessKey struct {
 	who           identity
 }
 
-// visibility is how long a new role stays hidden.
+// visibility is the time for which a new role stays hidden.
 type visibility struct {
 	reads int
 	until time.Duration

@@ -21,7 +21,7 @@ const (
 	goodRun      = time.Minute
 )
 
-// deafness is how long a container may take until it handles signals. Earlier ones are lost, since it is the first process of its namespace. A real
+// deafness is the time that a container may take until it handles signals. Earlier ones are lost, since it is the first process of its namespace. A real
 // kubelet sends them all the same, and finally kills the container.
 const deafness = 10 * time.Second
 

@@ -61,7 +61,7 @@ type Config struct {
 	ArgsOf map[string][]string
 	// Reach are additional servers of this machine that pods can connect to: see Kubelet.Reach.
 	Reach []string
-	// ReadyFor is how long a pod seems to have been ready when it becomes ready, so that a Deployment does not wait for minReadySeconds.
+	// ReadyFor is the time for which a pod seems to have been ready when it becomes ready, so that a Deployment does not wait for minReadySeconds.
 	ReadyFor time.Duration
 	// Node is the name of the node, "node-1" by default.
 	Node string

@@ -15,10 +15,10 @@ import (
 	"strconv"
 )
 
-// depth is how many forms inside of each other are looked through.
+// depth is the maximum number of nested encodings that are searched.
 const depth = 4
 
-// part is how much of a secret in one piece is enough to be found. A shorter secret has to be there as a whole.
+// part is the number of consecutive bytes of a secret that count as a leak. A shorter secret must be present as a whole.
 const part = 12
 
 // Secrets are values by what they are called.

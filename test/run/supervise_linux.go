@@ -121,14 +121,14 @@ func readProcess(pid int) (process, bool) {
 // family has the processes of the system that a supervisor has read.
 type family struct {
 	self int
-	// looks is how often each running process has been read, up to settled.
+	// looks is the number of times that each running process was read, up to settled.
 	looks map[int]int
 	// below reports which processes are descendants. They stay descendants: those whose parent ends become children of the supervisor.
 	below map[int]bool
 }
 
-// settled is how often a process is read: within that time, it executes its final program. Reading each process of the system each time took 6 % of a
-// machine with four supervisors.
+// settled is the number of times that a process is read: within that time, it executes its final program. Reading each process of the
+// system each time took 6 % of a machine with four supervisors.
 const settled = 3
 
 // look reads processes, and returns the descendants, by id, that are not settled.

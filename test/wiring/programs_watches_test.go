@@ -113,7 +113,7 @@ func requests(ctx context.Context, kind client.Object, handles handler.EventHand
 	return lines
 }
 
-// sample returns an object of a kind, whose labels say which of them a request has come from.
+// sample returns an object of a kind, whose labels name the one that a request has come from.
 func sample(kind client.Object) client.Object {
 	o := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
 	o.SetNamespace("NAMESPACE")

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 )
 
-// inFlight is how long an admitted write counts without an event: it is being written, or was rejected after admission.
+// inFlight is the time for which an admitted write counts without an event: it is being written, or was rejected after admission.
 const inFlight = 10 * time.Second
 
 // Amount is a number of objects, and their size in etcd in bytes.

@@ -33,7 +33,7 @@ import (
 type Hubs struct {
 	// Candidates are in the order in which they are tried.
 	Candidates []Candidate
-	// Timeout is how long lease renewals may fail, and how long a hub may take to accept a cluster.
+	// Timeout is the time for which lease renewals may fail, and the time that a hub may take to accept a cluster.
 	Timeout time.Duration
 	Store   *state.Store
 	Health  *health.Health

@@ -20,14 +20,14 @@ import (
 const (
 	// checkInterval is the interval of the checks whether to give the hub up. They send no requests.
 	checkInterval = 5 * time.Second
-	// tryFor is how long a hub that the agent has not worked with yet may fail to respond as expected. It doubles each time that all hubs have been
+	// tryFor is the time for which a hub that the agent has not worked with yet may fail to respond as expected. It doubles each time that all hubs have been
 	// tried, up to maxTry: so hubs that are all down get few requests, and the state is not written all the time.
 	tryFor = 45 * time.Second
 	maxTry = 5 * time.Minute
-	// refusedFor is how long the hub must hide the ManagedCluster until that counts as a refusal: it may happen for a moment while the hub starts, or
+	// refusedFor is the time for which the hub must hide the ManagedCluster until that counts as a refusal: it may happen for a moment while the hub starts, or
 	// grants the agent its rights.
 	refusedFor = time.Minute
-	// settledAfter is how long a hub must be in use until it counts as working: a hub that accepts a lease renewal may refuse the cluster in its next
+	// settledAfter is the time for which a hub must be in use until it counts as working: a hub that accepts a lease renewal may refuse the cluster in its next
 	// response.
 	settledAfter = 30 * time.Second
 	// maxText is the maximum length of a reason in an event, in bytes.
@@ -45,8 +45,8 @@ type patience struct {
 	// tried means that the agent has not worked with the hub yet. Such a hub is not given up before short has passed, whatever it responds: if all
 	// hubs refuse the cluster, the agent must not switch between them all the time.
 	tried bool
-	// short is how long such a hub may fail to respond as expected, and long how long it may take to accept the cluster. lost is how long a working
-	// hub may fail to accept lease renewals: it differs between agents, so that they do not all switch to the next hub at once.
+	// short is the time for which such a hub may fail to respond as expected, and long the time that it may take to accept the cluster. lost
+	// is the time for which a working hub may fail to accept lease renewals: it differs between agents, so that they do not all switch to the next hub at once.
 	short, long, lost time.Duration
 	// answered is when the hub last responded that it must accept the cluster, and failed is the last error of joining.
 	answered time.Time

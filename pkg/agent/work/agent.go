@@ -71,7 +71,7 @@ type Options struct {
 	Only string
 	// Own are the agent's objects, which no work may name.
 	Own Own
-	// Grace is how long a work may be missing on the hub before its objects are deleted; from 100 years on they never are.
+	// Grace is the time for which a work may be missing on the hub before its objects are deleted; from 100 years on they never are.
 	Grace time.Duration
 	// Feedback configures how values of objects are reported to the hub.
 	Feedback feedback.Options

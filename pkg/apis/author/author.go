@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MaxLength is how many bytes a record has at most.
+// MaxLength is the maximum number of bytes of a record.
 const MaxLength = 16 << 10
 
 // Author is who wrote a spec last, as a SubjectAccessReview takes it. It is stored as JSON, in an annotation that only hub-apiserver

@@ -32,7 +32,7 @@ func First(errs field.ErrorList) field.ErrorList {
 	})
 }
 
-// Heavier says whether an object has more bytes in its texts and entries than the most. It takes no more time than so many
+// Heavier reports whether an object has more bytes in its texts and entries than the most. It takes no more time than so many
 // bytes need, and encodes nothing: it comes before all other work on a request.
 func Heavier(object any, most int) bool {
 	s := scale{left: most}

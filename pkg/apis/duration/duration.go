@@ -12,7 +12,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// maxText is how long the text of a duration may be. The longest that time.Duration writes has 25 characters.
+// maxText is the maximum length of the text of a duration. The longest that time.Duration writes has 25 characters.
 const maxText = 64
 
 // Duration is a length of time, in numbers with units, such as 90m or 1h30m. It is read back as it was written. The units are h, m, s, ms, us

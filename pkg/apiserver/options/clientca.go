@@ -25,7 +25,7 @@ const (
 	authenticationNamespace = metav1.NamespaceSystem
 	authenticationConfigMap = "extension-apiserver-authentication"
 
-	// caTimeout is how long connections are rejected because a CA that the front publishes is missing.
+	// caTimeout is the time for which connections are rejected because a CA that the front publishes is missing.
 	caTimeout = 30 * time.Second
 	caPoll    = 20 * time.Millisecond
 )

@@ -24,7 +24,7 @@ const kinds = 4
 
 // RuleHistory knows how long the front's RBAC rules for a user have been unchanged.
 type RuleHistory struct {
-	// memory is how long a change must be remembered.
+	// memory is the time for which a change must be remembered.
 	memory  time.Duration
 	holders *rbac.Holders
 

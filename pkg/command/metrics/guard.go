@@ -23,7 +23,7 @@ const (
 	maxToken = 16 << 10
 	// allowedFor and refusedFor are how long results of the API server are cached, and failedFor how long a failure is.
 	allowedFor, refusedFor, failedFor = time.Minute, 10 * time.Second, time.Second
-	// knownFor is how long a token that was allowed once has priority over those that never were.
+	// knownFor is the time for which a token that was allowed once has priority over those that never were.
 	knownFor = 2 * time.Hour
 	// most bounds each cache.
 	most = 256

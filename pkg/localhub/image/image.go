@@ -26,7 +26,7 @@ const (
 // Program returns the file of the program of an image.
 func Program(dir, name string) string { return filepath.Join(dir, name, rootdir.Program) }
 
-// Check returns an error that says how to get the image of a program, if it is missing.
+// Check returns an error with the command that gets the image of a program, if it is missing.
 func Check(dir, name string) error {
 	if _, err := os.Stat(Program(dir, name)); err != nil {
 		return fmt.Errorf("the image of %s is not in %s: unpack it with `make roots`", name, dir)

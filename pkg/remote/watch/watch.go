@@ -37,7 +37,7 @@ type ResourceClient interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Options select objects and say where their watch starts.
+// Options select objects, and the resource version from which to watch.
 type Options struct {
 	LabelSelector, FieldSelector string
 	// Version is the resource version to start from. If it is empty, the watch starts at the current one.

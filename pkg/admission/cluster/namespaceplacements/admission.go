@@ -28,7 +28,7 @@ const (
 	PluginName = "NamespacePlacements"
 	// DefaultMost is the default for the largest number of placements in a namespace.
 	DefaultMost = 1000
-	// inFlight is how long an admitted placement counts that is not in the cache: it is being written, or was rejected after admission.
+	// inFlight is the time for which an admitted placement counts that is not in the cache: it is being written, or was rejected after admission.
 	inFlight = 10 * time.Second
 )
 

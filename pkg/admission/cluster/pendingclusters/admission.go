@@ -30,9 +30,9 @@ const (
 	PluginName = "PendingClusters"
 	// DefaultMost is the default for the largest number of pending clusters.
 	DefaultMost = 1000
-	// inFlight is how long an admitted cluster counts that is not in the cache: it is being written, or was rejected after admission.
+	// inFlight is the time for which an admitted cluster counts that is not in the cache: it is being written, or was rejected after admission.
 	inFlight = 10 * time.Second
-	// recount is how long a count is valid. Admitted clusters are added to it, so that a flood of creates does not list the clusters for each.
+	// recount is the time for which a count is valid. Admitted clusters are added to it, so that a flood of creates does not list the clusters for each.
 	recount = time.Second
 )
 

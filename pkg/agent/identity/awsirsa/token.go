@@ -31,10 +31,10 @@ import (
 )
 
 const (
-	// tokenLife is how long a token is used. EKS accepts a token for 15 minutes after its signature.
+	// tokenLife is the time for which a token is used. EKS accepts a token for 15 minutes after its signature.
 	tokenLife   = 14 * time.Minute
 	tokenPrefix = "k8s-aws-v1."
-	// tokenMargin is how long before its expiry a token is replaced.
+	// tokenMargin is the time before its expiry at which a token is replaced.
 	tokenMargin = time.Minute
 	// maxSkew is the maximum clock skew. AWS allows more, but the token must stay valid for some time.
 	maxSkew = 5 * time.Minute
@@ -56,7 +56,7 @@ type Tokens struct {
 	client      *sts.PresignClient
 	token       string
 	until       time.Time
-	// skew is how far AWS's clock was ahead of the local clock at the last request.
+	// skew is the time by which AWS's clock was ahead of the local clock at the last request.
 	skew atomic.Int64
 }
 

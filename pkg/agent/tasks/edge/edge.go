@@ -27,7 +27,7 @@ const (
 	interval = 10 * time.Minute
 	// pause is the minimum time between two checks, however much the nodes change.
 	pause = time.Minute
-	// nodesWithin is how long the first check waits for the nodes, so that the first report to the hub has all facts.
+	// nodesWithin is the time for which the first check waits for the nodes, so that the first report to the hub has all facts.
 	nodesWithin = 30 * time.Second
 )
 

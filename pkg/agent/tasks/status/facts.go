@@ -39,7 +39,7 @@ type Facts interface {
 	Observe(ctx context.Context) Observation
 }
 
-// syncedWithin is how long Start waits for the nodes, so that the first report to the hub is complete. An agent that may not read the nodes continues
+// syncedWithin is the time for which Start waits for the nodes, so that the first report to the hub is complete. An agent that may not read the nodes continues
 // without them.
 const syncedWithin = 2 * time.Second
 

@@ -39,7 +39,7 @@ import (
 type Options struct {
 	// Enabled makes the agent apply works.
 	Enabled bool
-	// Grace is how long a work may be missing on the hub before its objects are deleted.
+	// Grace is the time for which a work may be missing on the hub before its objects are deleted.
 	Grace time.Duration
 	// AgentID identifies the agent in a cluster that has several hubs. The default is the hash of the hub's address.
 	AgentID string

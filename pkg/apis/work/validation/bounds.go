@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// StatusLimit is how many bytes the status of a work has at most in its texts and entries.
+	// StatusLimit is the maximum number of bytes of the texts and entries of the status of a work.
 	StatusLimit = 512_000
 	// MostWeight is the maximum number of bytes in the entries of an object that is validated. It is above what admission allows to be
 	// stored: manifests (pkg/admission/work/manifestsize), a status, and all else (pkg/admission/objectsize).

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// maxUID is how long the UID of a set may be.
+// maxUID is the maximum length of the UID of a set.
 const maxUID = 128
 
 // ValidateManifestWorkReplicaSetRevision checks a new revision. Its template is not looked at: admission compares it with that of the set,

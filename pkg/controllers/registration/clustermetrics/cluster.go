@@ -22,7 +22,7 @@ const (
 	waiting  = "waiting" // for its first acceptance
 )
 
-// The values of the label that says who accepted a cluster. The names of users are not values of labels.
+// The values of the label with the way in which a cluster was accepted. The names of users are not values of labels.
 const (
 	byUser = "user"
 	byHub  = "hub" // a driver that approves clusters

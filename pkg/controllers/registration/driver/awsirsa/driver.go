@@ -156,7 +156,7 @@ func (d *Driver) Name() string { return Name }
 // CheckInterval implements driver.Driver.
 func (d *Driver) CheckInterval() time.Duration { return d.interval }
 
-// Handles implements driver.Driver. It reports whether a cluster says which EKS cluster it is.
+// Handles implements driver.Driver. It reports whether a cluster names its EKS cluster.
 func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[registration.AnnotationManagedClusterARN] != "" ||
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] != ""

@@ -62,7 +62,7 @@ func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 	rec := f.plan(d, "a", arn1)
 	mustGrant(t, d, "a", rec)
 	f.changeEntry(func(e *fakeaws.AccessEntry) { e.Tags = nil })
-	// Only the role says who owns the entry.
+	// Only the role identifies the owner of the entry.
 	mustRevoke(t, d, "b", f.plan(d, "b", arn1))
 	if len(f.entries()) != 1 {
 		t.Fatal("another cluster took it")

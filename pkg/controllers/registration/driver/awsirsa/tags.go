@@ -90,7 +90,7 @@ func missing(tags, wanted map[string]string) map[string]string {
 	return miss
 }
 
-// The package comment says which user the agent of a cluster is on the hub.
+// The package comment names the user that the agent of a cluster is on the hub.
 
 func entryUser(cluster string) string { return registration.AWSGroup(cluster) }
 func entryGroups(cluster string) []string {
