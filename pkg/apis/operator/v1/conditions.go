@@ -4,140 +4,153 @@
 package v1
 
 const (
-	// ConditionReadyToApply is True when the secrets of a Klusterlet or ClusterManager lead to its cluster, in the modes in which the pods
-	// run elsewhere.
+	// ConditionReadyToApply reports whether the Secrets of a Klusterlet or ClusterManager lead to its cluster. Only objects in the modes in
+	// which the pods run on another cluster have it.
 	ConditionReadyToApply = "ReadyToApply"
-	// ConditionKlusterletApplied is True when all that the agent needs is there.
+	// ConditionKlusterletApplied reports whether all objects that the agent needs are applied.
 	ConditionKlusterletApplied = "Applied"
-	// ConditionKlusterletAvailable is True when the agent runs. Its message says what is waited for: `kubectl get` shows it.
+	// ConditionKlusterletAvailable reports whether the agent runs. Its message, which `kubectl get` shows, says what the agent waits for.
 	ConditionKlusterletAvailable = "Available"
-	// ConditionHubConnectionDegraded is True when the agent cannot work with the hub.
+	// ConditionHubConnectionDegraded reports whether the agent is unable to work with the hub.
 	ConditionHubConnectionDegraded = "HubConnectionDegraded"
-	// ConditionRebootstrapProgressing is True while an agent with several hubs looks for the one to work with. Its message says which ones
-	// were given up and why, and which one is tried. Klusterlets with one hub do not have it.
+	// ConditionRebootstrapProgressing reports whether an agent with several hubs is choosing one of them. Its message says which hubs the
+	// agent gave up on and why, and which one it tries. Klusterlets with one hub do not have it.
 	ConditionRebootstrapProgressing = "RebootstrapProgressing"
-	// ConditionRegistrationDesiredDegraded is True when not all pods of the registration agent run.
+	// ConditionRegistrationDesiredDegraded reports whether some pods of the registration agent do not run.
 	ConditionRegistrationDesiredDegraded = "RegistrationDesiredDegraded"
-	// ConditionWorkDesiredDegraded is True when not all pods of the work agent run.
+	// ConditionWorkDesiredDegraded reports whether some pods of the work agent do not run.
 	ConditionWorkDesiredDegraded = "WorkDesiredDegraded"
 
-	// ConditionClusterManagerApplied is True when all of the hub is there.
+	// ConditionClusterManagerApplied reports whether all objects of the hub are applied.
 	ConditionClusterManagerApplied = "Applied"
-	// ConditionClusterManagerAvailable is True when the servers run and the hub serves its API. Its message says what is waited for:
-	// `kubectl get` shows it. Open Cluster Management has no such condition for ClusterManagers.
+	// ConditionClusterManagerAvailable reports whether the servers run and the hub serves its API. Its message, which `kubectl get` shows,
+	// says what the hub waits for. Open Cluster Management has no such condition for ClusterManagers.
 	ConditionClusterManagerAvailable = "Available"
-	// ConditionHubRegistrationDegraded is True when not all pods of hub-apiserver and of registration run.
+	// ConditionHubRegistrationDegraded reports whether some pods of hub-apiserver or of registration do not run.
 	ConditionHubRegistrationDegraded = "HubRegistrationDegraded"
-	// ConditionHubPlacementDegraded is True when not all pods that choose clusters run.
+	// ConditionHubPlacementDegraded reports whether some pods that choose clusters do not run.
 	ConditionHubPlacementDegraded = "HubPlacementDegraded"
-	// ConditionProgressing is True while pods are made or replaced, until all of them are ready.
+	// ConditionProgressing reports whether pods are being created or replaced. It is True until all of them are ready.
 	ConditionProgressing = "Progressing"
-	// ConditionMigrationSucceeded is about storage versions of Open Cluster Management's CustomResourceDefinitions.
+	// ConditionMigrationSucceeded reports whether the storage versions of Open Cluster Management's CustomResourceDefinitions are migrated.
+	// hub-operator does not set it.
 	ConditionMigrationSucceeded = "MigrationSucceeded"
 
-	// ConditionValidFeatureGates is True when all feature gates that are named are known.
+	// ConditionValidFeatureGates reports whether all feature gates in the spec are known.
 	ConditionValidFeatureGates = "ValidFeatureGates"
-	// ConditionFieldsIgnored is True when the spec has something that has no effect in its mode, such as the namespace of a detached
+	// ConditionFieldsIgnored reports whether the spec has values that have no effect in its mode, such as the namespace of a detached
 	// Klusterlet. Open Cluster Management has no such condition.
 	ConditionFieldsIgnored = "FieldsIgnored"
 )
 
 // Reasons of the conditions of Klusterlets.
 const (
-	// ReasonKlusterletApplied of Applied: all that the agent needs is applied.
+	// ReasonKlusterletApplied is set for Applied when all objects that the agent needs are applied.
 	ReasonKlusterletApplied = "KlusterletApplied"
-	// ReasonKlusterletApplyFailed of Applied: something could not be applied; the message has the error.
+	// ReasonKlusterletApplyFailed is set for Applied when an object could not be applied. The message contains the error.
 	ReasonKlusterletApplyFailed = "KlusterletApplyFailed"
-	// ReasonKlusterletCRDApplyFailed of Applied: the CustomResourceDefinitions could not be applied on the managed cluster.
+	// ReasonKlusterletCRDApplyFailed is set for Applied when the CustomResourceDefinitions could not be applied to the managed cluster.
+	// hub-operator does not set it.
 	ReasonKlusterletCRDApplyFailed = "CRDApplyFailed"
-	// ReasonManagedClusterResourceApplyFailed of Applied: something could not be applied on the managed cluster.
+	// ReasonManagedClusterResourceApplyFailed is set for Applied when an object could not be applied to the managed cluster.
 	ReasonManagedClusterResourceApplyFailed = "ManagedClusterResourceApplyFailed"
-	// ReasonManagementClusterResourceApplyFailed of Applied: something could not be applied on the cluster that runs the pods.
+	// ReasonManagementClusterResourceApplyFailed is set for Applied when an object could not be applied to the cluster that runs the pods.
 	ReasonManagementClusterResourceApplyFailed = "ManagementClusterResourceApplyFailed"
 
-	// ReasonKlusterletPrepareFailed of ReadyToApply: the kubeconfig of the managed cluster is missing, or is of no use; the message says why.
+	// ReasonKlusterletPrepareFailed is set for ReadyToApply when the kubeconfig of the managed cluster does not exist or cannot be used. The
+	// message says why.
 	ReasonKlusterletPrepareFailed = "KlusterletPrepareFailed"
-	// ReasonKlusterletPrepared of ReadyToApply: there is a kubeconfig that leads to the managed cluster.
+	// ReasonKlusterletPrepared is set for ReadyToApply when a kubeconfig leads to the managed cluster.
 	ReasonKlusterletPrepared = "KlusterletPrepared"
 
-	// ReasonKlusterletGetDeploymentFailed is the reason when a Deployment could not be read.
+	// ReasonKlusterletGetDeploymentFailed is set for RegistrationDesiredDegraded and WorkDesiredDegraded when the Deployment does not
+	// exist.
 	ReasonKlusterletGetDeploymentFailed = "GetDeploymentFailed"
-	// ReasonKlusterletUnavailablePods is the reason when not all pods of a Deployment are ready; the message has what they wait for.
+	// ReasonKlusterletUnavailablePods is set for RegistrationDesiredDegraded and WorkDesiredDegraded when not all pods of the Deployment are
+	// ready. The message names the Deployment.
 	ReasonKlusterletUnavailablePods = "UnavailablePods"
-	// ReasonKlusterletDeploymentsFunctional is the reason when all pods are ready.
+	// ReasonKlusterletDeploymentsFunctional is set for RegistrationDesiredDegraded and WorkDesiredDegraded when all pods are ready.
 	ReasonKlusterletDeploymentsFunctional = "DeploymentsFunctional"
-	// ReasonKlusterletNoAvailablePods of Available: no pod of a Deployment is ready.
+	// ReasonKlusterletNoAvailablePods is set for Available when no pod of a Deployment is ready. The message says what the agent waits for.
 	ReasonKlusterletNoAvailablePods = "NoAvailablePods"
-	// ReasonKlusterletAvailable of Available: the agent runs.
+	// ReasonKlusterletAvailable is set for Available when the agent runs.
 	ReasonKlusterletAvailable = "KlusterletAvailable"
 
-	// ReasonHubConnectionFunctional of HubConnectionDegraded: the agent has an identity, and the hub takes it.
+	// ReasonHubConnectionFunctional is set for HubConnectionDegraded when the agent has an identity that the hub accepts.
 	ReasonHubConnectionFunctional = "HubConnectionFunctional"
-	// ReasonHubKubeConfigSecretMissing of HubConnectionDegraded: the agent has no identity yet; the hub has to accept the cluster.
+	// ReasonHubKubeConfigSecretMissing is set for HubConnectionDegraded when the agent has not started to register the cluster: the Secret for
+	// its identity does not exist yet.
 	ReasonHubKubeConfigSecretMissing = "HubKubeConfigSecretMissing"
-	// ReasonHubKubeConfigMissing of HubConnectionDegraded: the Secret with the identity of the agent has no kubeconfig.
+	// ReasonHubKubeConfigMissing is set for HubConnectionDegraded when the Secret with the identity of the agent has no kubeconfig: the hub
+	// must accept the cluster.
 	ReasonHubKubeConfigMissing = "HubKubeConfigMissing"
-	// ReasonHubKubeConfigError of HubConnectionDegraded: the kubeconfig of the agent cannot be read.
+	// ReasonHubKubeConfigError is set for HubConnectionDegraded when the kubeconfig of the agent cannot be read. hub-operator does not set it.
 	ReasonHubKubeConfigError = "HubKubeConfigError"
-	// ReasonClusterNameMissing of HubConnectionDegraded: the Secret with the identity of the agent does not name the cluster.
+	// ReasonClusterNameMissing is set for HubConnectionDegraded when the Secret with the identity of the agent does not name the cluster.
+	// hub-operator does not set it.
 	ReasonClusterNameMissing = "ClusterNameMissing"
-	// ReasonRebootstrapStarted of RebootstrapProgressing: the agent tries to join a hub.
+	// ReasonRebootstrapStarted is set for RebootstrapProgressing when the agent tries to join a hub.
 	ReasonRebootstrapStarted = "RebootstrapStarted"
-	// ReasonRebootstrapCompleted of RebootstrapProgressing: the agent works with its hub.
+	// ReasonRebootstrapCompleted is set for RebootstrapProgressing when the agent works with its hub.
 	ReasonRebootstrapCompleted = "RebootstrapCompleted"
-	// ReasonHubKubeConfigUnauthorized of HubConnectionDegraded: the hub refuses the agent.
+	// ReasonHubKubeConfigUnauthorized is set for HubConnectionDegraded when the hub refuses the agent.
 	ReasonHubKubeConfigUnauthorized = "HubKubeConfigUnauthorized"
 )
 
 // Reasons of the conditions of ClusterManagers.
 const (
-	// ReasonClusterManagerApplied of Applied: all of the hub is applied.
+	// ReasonClusterManagerApplied is set for Applied when all objects of the hub are applied.
 	ReasonClusterManagerApplied = "ClusterManagerApplied"
-	// ReasonRuntimeResourceApplyFailed of Applied: something could not be applied; the message has the error.
+	// ReasonRuntimeResourceApplyFailed is set for Applied when an object could not be applied. The message contains the error.
 	ReasonRuntimeResourceApplyFailed = "RuntimeResourceApplyFailed"
-	// ReasonServiceAccountSyncFailed of Applied: a pod has no token for the hub; the message says why.
+	// ReasonServiceAccountSyncFailed is set for Applied when a pod has no token for the hub. The message says why.
 	ReasonServiceAccountSyncFailed = "ServiceAccountSyncFailed"
-	// ReasonClusterManagerCRDApplyFailed of Applied: the CustomResourceDefinitions could not be applied on the hub.
+	// ReasonClusterManagerCRDApplyFailed is set for Applied when the CustomResourceDefinitions could not be applied to the hub.
+	// hub-operator does not set it.
 	ReasonClusterManagerCRDApplyFailed = "CRDApplyFailed"
-	// ReasonWebhookApplyFailed of Applied: what leads requests to hub-apiserver could not be applied.
+	// ReasonWebhookApplyFailed is set for Applied when the objects that route requests to hub-apiserver could not be applied.
+	// hub-operator does not set it.
 	ReasonWebhookApplyFailed = "WebhookApplyFailed"
 
-	// ReasonClusterManagerPrepareFailed is of ReadyToApply, which Open Cluster Management has for Klusterlets only.
+	// ReasonClusterManagerPrepareFailed is set for ReadyToApply when the kubeconfig of the hub does not exist or cannot be used. The message
+	// says why. Open Cluster Management sets ReadyToApply for Klusterlets only.
 	ReasonClusterManagerPrepareFailed = "ClusterManagerPrepareFailed"
-	// ReasonClusterManagerPrepared of ReadyToApply: there is a kubeconfig that leads to the hub.
+	// ReasonClusterManagerPrepared is set for ReadyToApply when a kubeconfig leads to the hub.
 	ReasonClusterManagerPrepared = "ClusterManagerPrepared"
-	// ReasonClusterManagerAvailable of Available: the servers run, and the hub serves its API.
+	// ReasonClusterManagerAvailable is set for Available when the servers run and the hub serves its API.
 	ReasonClusterManagerAvailable = "ClusterManagerAvailable"
-	// ReasonClusterManagerUnavailable of Available: something does not run, or the hub does not serve its API; the message says what.
+	// ReasonClusterManagerUnavailable is set for Available when a server does not run, or the hub does not serve its API. The message says
+	// which.
 	ReasonClusterManagerUnavailable = "ClusterManagerUnavailable"
 
-	// ReasonDeploymentRolling of Progressing: pods are made or replaced.
+	// ReasonDeploymentRolling is set for Progressing when pods are being created or replaced.
 	ReasonDeploymentRolling = "ClusterManagerDeploymentRolling"
-	// ReasonUpToDate of Progressing: all pods are as the spec says.
+	// ReasonUpToDate is set for Progressing when all pods match the spec.
 	ReasonUpToDate = "ClusterManagerUpToDate"
 
-	// ReasonGetRegistrationDeploymentFailed of HubRegistrationDegraded: a Deployment could not be read.
+	// ReasonGetRegistrationDeploymentFailed is set for HubRegistrationDegraded when a Deployment could not be read.
+	// hub-operator does not set it.
 	ReasonGetRegistrationDeploymentFailed = "GetRegistrationDeploymentFailed"
-	// ReasonUnavailableRegistrationPod of HubRegistrationDegraded: a pod is not ready.
+	// ReasonUnavailableRegistrationPod is set for HubRegistrationDegraded when a pod is not ready.
 	ReasonUnavailableRegistrationPod = "UnavailableRegistrationPod"
-	// ReasonRegistrationFunctional of HubRegistrationDegraded: all pods are ready.
+	// ReasonRegistrationFunctional is set for HubRegistrationDegraded when all pods are ready.
 	ReasonRegistrationFunctional = "RegistrationFunctional"
-	// ReasonGetPlacementDeploymentFailed of HubPlacementDegraded: a Deployment could not be read.
+	// ReasonGetPlacementDeploymentFailed is set for HubPlacementDegraded when a Deployment could not be read. hub-operator does not set it.
 	ReasonGetPlacementDeploymentFailed = "GetPlacementDeploymentFailed"
-	// ReasonUnavailablePlacementPod of HubPlacementDegraded: a pod is not ready.
+	// ReasonUnavailablePlacementPod is set for HubPlacementDegraded when a pod is not ready.
 	ReasonUnavailablePlacementPod = "UnavailablePlacementPod"
-	// ReasonPlacementFunctional of HubPlacementDegraded: all pods are ready.
+	// ReasonPlacementFunctional is set for HubPlacementDegraded when all pods are ready.
 	ReasonPlacementFunctional = "PlacementFunctional"
 )
 
 // Reasons of the conditions that both kinds have.
 const (
-	// ReasonFeatureGatesAllValid of ValidFeatureGates: all are known.
+	// ReasonFeatureGatesAllValid is set for ValidFeatureGates when all feature gates are known.
 	ReasonFeatureGatesAllValid = "FeatureGatesAllValid"
-	// ReasonInvalidFeatureGatesExisting of ValidFeatureGates: some are not; the message names them.
+	// ReasonInvalidFeatureGatesExisting is set for ValidFeatureGates when some feature gates are unknown. The message names them.
 	ReasonInvalidFeatureGatesExisting = "InvalidFeatureGatesExisting"
-	// ReasonFieldsIgnored of FieldsIgnored: some have no effect; the message names them.
+	// ReasonFieldsIgnored is set for FieldsIgnored when some values have no effect. The message names them.
 	ReasonFieldsIgnored = "FieldsIgnored"
-	// ReasonNoFieldsIgnored of FieldsIgnored: all have an effect.
+	// ReasonNoFieldsIgnored is set for FieldsIgnored when all values have an effect.
 	ReasonNoFieldsIgnored = "NoFieldsIgnored"
 )

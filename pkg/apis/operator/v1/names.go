@@ -4,85 +4,88 @@
 package v1
 
 const (
-	// KlusterletFinalizer keeps a Klusterlet until what was made for it on its own cluster is gone.
+	// KlusterletFinalizer protects a Klusterlet until its objects on the cluster that has the Klusterlet are deleted.
 	KlusterletFinalizer = "operator.open-cluster-management.io/klusterlet-cleanup"
-	// KlusterletHostedFinalizer keeps it until what was made on a managed cluster elsewhere is gone.
+	// KlusterletHostedFinalizer protects a detached Klusterlet until its objects on the managed cluster are deleted.
 	KlusterletHostedFinalizer = "operator.open-cluster-management.io/klusterlet-hosted-cleanup"
-	// ClusterManagerFinalizer keeps a ClusterManager until what was made for it is gone.
+	// ClusterManagerFinalizer protects a ClusterManager until its objects are deleted.
 	ClusterManagerFinalizer = "operator.open-cluster-management.io/cluster-manager-cleanup"
 
-	// AnnotationEvictionTimestamp is since when the managed cluster of a Klusterlet that is being deleted could not be reached, RFC 3339.
+	// AnnotationEvictionTimestamp is the time since when the cluster of a Klusterlet or ClusterManager that is being deleted has been
+	// unreachable, in RFC 3339 format.
 	AnnotationEvictionTimestamp = "operator.open-cluster-management.io/managed-resources-eviction-timestamp"
 	// ClusterAnnotationsKeyPrefix is the prefix of the annotations that an agent may set on its ManagedCluster.
 	ClusterAnnotationsKeyPrefix = "agent.open-cluster-management.io"
 
-	// LabelKlusterlet is on all that was made for a Klusterlet, with its name.
+	// LabelKlusterlet is the label of all objects that are created for a Klusterlet. Its value is the name of the Klusterlet.
 	LabelKlusterlet = "createdByKlusterlet"
-	// LabelClusterManager is on all that was made for a ClusterManager, with its name.
+	// LabelClusterManager is the label of all objects that are created for a ClusterManager. Its value is the name of the ClusterManager.
 	LabelClusterManager = "createdByClusterManager"
 )
 
 const (
-	// DefaultAgentNamespace is the namespace of agents whose Klusterlet names none.
+	// DefaultAgentNamespace is the namespace of agents whose Klusterlet does not set one.
 	DefaultAgentNamespace = "open-cluster-management-agent"
-	// HubNamespace is the namespace of a hub's servers in the mode Default, and on each hub that of their ServiceAccounts.
+	// HubNamespace is the namespace of a hub's servers in the mode Default, and of their ServiceAccounts on every hub.
 	HubNamespace = "clusterhub-system"
 
-	// MaxKlusterletName is how many characters the name of a Klusterlet may have: Deployments, labels and ServiceAccounts are made of it.
+	// MaxKlusterletName is the maximum number of characters in the name of a Klusterlet. Names of Deployments, labels and ServiceAccounts are
+	// derived from it.
 	MaxKlusterletName = 40
 
 	detachedAgentSuffix = "-open-cluster-management-agent"
 	detachedHubSuffix   = "-open-cluster-management-hub"
 )
 
-// Secrets in the namespace of the pods. Those of the user come first.
+// Secrets in the namespace of the pods. The user creates the first three, and the programs the others.
 const (
-	// BootstrapHubKubeconfig is by which an agent without an identity finds its hub.
+	// BootstrapHubKubeconfig is the Secret with the kubeconfig with which an agent without an identity connects to its hub.
 	BootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
-	// ExternalManagedKubeconfig is the Secret with the kubeconfig of an admin of the managed cluster, in the modes in which the agent runs
-	// elsewhere.
+	// ExternalManagedKubeconfig is the Secret with the kubeconfig of an admin of the managed cluster, in the modes in which the agent runs on
+	// another cluster.
 	ExternalManagedKubeconfig = "external-managed-kubeconfig"
-	// ExternalHubKubeconfig is the Secret with the kubeconfig of an admin of the hub, in the modes in which its servers run elsewhere.
+	// ExternalHubKubeconfig is the Secret with the kubeconfig of an admin of the hub, in the modes in which its servers run on another
+	// cluster.
 	ExternalHubKubeconfig = "external-hub-kubeconfig"
 
-	// HubKubeconfigSecret is the state of the registration agent.
+	// HubKubeconfigSecret is the Secret with the state of the registration agent.
 	HubKubeconfigSecret = "hub-kubeconfig-secret"
-	// ExternalManagedKubeconfigRegistration is minted for the registration agent.
+	// ExternalManagedKubeconfigRegistration is the Secret with the kubeconfig that is minted for the registration agent.
 	ExternalManagedKubeconfigRegistration = "external-managed-kubeconfig-registration"
-	// ExternalManagedKubeconfigWork is minted for the work agent.
+	// ExternalManagedKubeconfigWork is the Secret with the kubeconfig that is minted for the work agent.
 	ExternalManagedKubeconfigWork = "external-managed-kubeconfig-work"
-	// ExternalManagedKubeconfigAgent is minted for the one Deployment of the mode SingletonHosted.
+	// ExternalManagedKubeconfigAgent is the Secret with the kubeconfig that is minted for the single Deployment of the mode SingletonHosted.
 	ExternalManagedKubeconfigAgent = "external-managed-kubeconfig-agent"
 )
 
-// Keys of these secrets.
+// Keys of these Secrets.
 const (
-	// KeyKubeconfig is in all of them.
+	// KeyKubeconfig is the kubeconfig. All of these Secrets have it.
 	KeyKubeconfig = "kubeconfig"
-	// KeyToken is the token of a minted kubeconfig, which names it as a file beside it.
+	// KeyToken is the token of a minted kubeconfig, which refers to it as a file in the same directory.
 	KeyToken = "token"
-	// KeyExpiration is until when the token is valid, RFC 3339.
+	// KeyExpiration is the time at which the token expires, in RFC 3339 format.
 	KeyExpiration = "expiration"
-	// KeyServiceAccountNamespace is the namespace of the ServiceAccount of the token.
+	// KeyServiceAccountNamespace is the namespace of the token's ServiceAccount.
 	KeyServiceAccountNamespace = "serviceaccount_namespace"
-	// KeyServiceAccountName is its name.
+	// KeyServiceAccountName is the name of the token's ServiceAccount.
 	KeyServiceAccountName = "serviceaccount_name"
-	// KeyServiceAccountUID is its UID.
+	// KeyServiceAccountUID is the UID of the token's ServiceAccount.
 	KeyServiceAccountUID = "serviceaccount_uid"
 )
 
-// Mode is where the agent runs. Open Cluster Management's clients write an empty one for the default.
+// Mode returns where the agent runs. Clients of Open Cluster Management write an empty mode for the default.
 func (k *Klusterlet) Mode() InstallMode { return orDefault(k.Spec.DeployOption.Mode) }
 
-// IsDetached says whether the agent runs elsewhere than on the managed cluster.
+// IsDetached reports whether the agent runs on another cluster than the managed cluster.
 func (k *Klusterlet) IsDetached() bool { return isDetached(k.Mode()) }
 
-// IsSingleton says whether there is one Deployment for both parts of the agent.
+// IsSingleton reports whether both parts of the agent are in a single Deployment.
 func (k *Klusterlet) IsSingleton() bool {
 	return k.Mode() == InstallModeSingleton || k.Mode() == InstallModeSingletonHosted
 }
 
-// AgentNamespace is the namespace of the agent's pods and secrets, on the cluster that has the Klusterlet.
+// AgentNamespace returns the namespace of the agent's pods and Secrets on the cluster that has the Klusterlet.
 func (k *Klusterlet) AgentNamespace() string {
 	switch k.Mode() {
 	case InstallModeDetached:
@@ -94,7 +97,7 @@ func (k *Klusterlet) AgentNamespace() string {
 	}
 }
 
-// ManagedNamespace is the agent's namespace on the managed cluster. It is where its ServiceAccounts are there.
+// ManagedNamespace returns the agent's namespace on the managed cluster, which contains its ServiceAccounts.
 func (k *Klusterlet) ManagedNamespace() string {
 	if k.Mode() == InstallModeDetached {
 		return k.Name + detachedAgentSuffix
@@ -109,34 +112,34 @@ func (k *Klusterlet) namespace() string {
 	return k.Spec.Namespace
 }
 
-// RegistrationDeployment is the name of the Deployment of the registration agent, where there are two.
+// RegistrationDeployment returns the name of the Deployment of the registration agent, in modes with two Deployments.
 func (k *Klusterlet) RegistrationDeployment() string { return k.Name + "-registration-agent" }
 
-// WorkDeployment is the name of the Deployment of the work agent, where there are two.
+// WorkDeployment returns the name of the Deployment of the work agent, in modes with two Deployments.
 func (k *Klusterlet) WorkDeployment() string { return k.Name + "-work-agent" }
 
-// AgentDeployment is the name of the one Deployment of the Singleton modes.
+// AgentDeployment returns the name of the single Deployment of the Singleton modes.
 func (k *Klusterlet) AgentDeployment() string { return k.Name + "-agent" }
 
-// RegistrationServiceAccount is the name of the registration agent's ServiceAccounts, on either cluster.
+// RegistrationServiceAccount returns the name of the registration agent's ServiceAccounts, on either cluster.
 func (k *Klusterlet) RegistrationServiceAccount() string { return k.Name + "-registration-sa" }
 
-// WorkServiceAccount is the name of the work agent's ServiceAccounts, on either cluster.
+// WorkServiceAccount returns the name of the work agent's ServiceAccounts, on either cluster.
 func (k *Klusterlet) WorkServiceAccount() string { return k.Name + "-work-sa" }
 
-// AgentServiceAccount is the name of the ServiceAccounts of the Singleton modes, on either cluster.
+// AgentServiceAccount returns the name of the ServiceAccounts of the Singleton modes, on either cluster.
 func (k *Klusterlet) AgentServiceAccount() string { return k.Name + "-agent-sa" }
 
 // GetResourceRequirement returns the requests and limits of the containers.
 func (k *Klusterlet) GetResourceRequirement() *ResourceRequirement { return k.Spec.ResourceRequirement }
 
-// Mode is where the servers run.
+// Mode returns where the servers run.
 func (c *ClusterManager) Mode() InstallMode { return orDefault(c.Spec.DeployOption.Mode) }
 
-// IsDetached says whether the servers run elsewhere than on the hub.
+// IsDetached reports whether the servers run on another cluster than the hub.
 func (c *ClusterManager) IsDetached() bool { return isDetached(c.Mode()) }
 
-// ServerNamespace is the namespace of the servers' pods and secrets, on the cluster that has the ClusterManager.
+// ServerNamespace returns the namespace of the servers' pods and Secrets on the cluster that has the ClusterManager.
 func (c *ClusterManager) ServerNamespace() string {
 	switch c.Mode() {
 	case InstallModeDetached:
@@ -148,7 +151,7 @@ func (c *ClusterManager) ServerNamespace() string {
 	}
 }
 
-// MintedKubeconfig is the name of the secret with the kubeconfig of the hub that is minted for a ServiceAccount.
+// MintedKubeconfig returns the name of the Secret with the hub's kubeconfig that is minted for a ServiceAccount.
 func (c *ClusterManager) MintedKubeconfig(serviceAccount string) string {
 	return serviceAccount + "-kubeconfig"
 }

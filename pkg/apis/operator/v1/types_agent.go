@@ -15,12 +15,13 @@ type ServerURL struct {
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
 
-	// caBundle are the certificates, PEM, by which the address is trusted. Without it, those of the client's system are.
+	// caBundle contains the CA certificates with which clients verify the address, in PEM format. Without it, clients use the certificates of
+	// their system.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// HubApiServerHostAlias is a line in the hosts file of the agent's pods.
+// HubApiServerHostAlias is an entry in the hosts file of the agent's pods.
 // +kubebuilder:pruning:PreserveUnknownFields
 type HubApiServerHostAlias struct {
 	// ip is the IPv4 address of the hub.
@@ -36,55 +37,57 @@ type HubApiServerHostAlias struct {
 	Hostname string `json:"hostname"`
 }
 
-// RegistrationConfiguration is for a registration agent.
+// RegistrationConfiguration configures a registration agent.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RegistrationConfiguration struct {
-	// clientCertExpirationSeconds is how long a client certificate of the agent shall be valid, at least 600. The hub decides: 0, the
-	// default, is as long as the hub gives, and more than the hub's limit is the limit.
+	// clientCertExpirationSeconds is the requested lifetime of the agent's client certificates, in seconds: 0 or at least 600. The hub
+	// decides: 0, the default, requests no specific lifetime, and a lifetime above the hub's limit is reduced to the limit.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == 0 || self >= 600",message="must be 0, which leaves it to the hub, or at least 600"
 	ClientCertExpirationSeconds int32 `json:"clientCertExpirationSeconds,omitempty"`
 
-	// featureGates turn features of the registration agent on and off. An unknown one has no effect: see the condition
+	// featureGates enable and disable features of the registration agent. An unknown feature gate has no effect: see the condition
 	// ValidFeatureGates.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// clusterAnnotations are annotations of the ManagedCluster. Their names begin with agent.open-cluster-management.io/. Others have no
-	// effect: see the condition FieldsIgnored.
+	// clusterAnnotations are annotations that the agent sets on the ManagedCluster. Their keys must begin with
+	// agent.open-cluster-management.io/. Others have no effect: see the condition FieldsIgnored.
 	// +optional
 	ClusterAnnotations map[string]string `json:"clusterAnnotations,omitempty"`
 
-	// clusterLabels are labels of the ManagedCluster. The hub decides which of them an agent may set.
+	// clusterLabels are labels that the agent sets on the ManagedCluster. The hub decides which of them an agent may set.
 	// +optional
 	ClusterLabels map[string]string `json:"clusterLabels,omitempty"`
 
-	// kubeAPIQPS is the most requests in a second that each client of the agent sends to the managed cluster. The default is 50, also for 0.
+	// kubeAPIQPS is the maximum number of requests per second that each client of the agent sends to the managed cluster. The default is 50; 0
+	// means the default.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=0
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is the most requests that each client of the agent sends to the managed cluster at once. The default is 100, also for 0.
+	// kubeAPIBurst is the maximum number of requests that each client of the agent sends to the managed cluster at once. The default is 100; 0
+	// means the default.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
 
-	// bootstrapKubeConfigs are for agents that can move between hubs.
+	// bootstrapKubeConfigs configure the hubs of an agent that can switch between hubs.
 	// +optional
 	BootstrapKubeConfigs BootstrapKubeConfigs `json:"bootstrapKubeConfigs,omitempty"`
 
-	// registrationDriver is how the cluster gets its identity on the hub.
+	// registrationDriver defines how the cluster obtains its identity on the hub.
 	// +optional
 	RegistrationDriver RegistrationDriver `json:"registrationDriver,omitempty"`
 
-	// addOnKubeClientRegistrationDriver is how add-ons of Open Cluster Management get theirs. It has no effect.
+	// addOnKubeClientRegistrationDriver defines how add-ons of Open Cluster Management obtain their identity. It has no effect.
 	// +optional
 	AddOnKubeClientRegistrationDriver *AddOnRegistrationDriver `json:"addOnKubeClientRegistrationDriver,omitempty"`
 
-	// clusterClaimConfiguration limits which facts of the managed cluster are shown on the hub.
+	// clusterClaimConfiguration limits the facts of the managed cluster that are reported to the hub.
 	// +optional
 	ClusterClaimConfiguration *ClusterClaimConfiguration `json:"clusterClaimConfiguration,omitempty"`
 }
@@ -92,15 +95,15 @@ type RegistrationConfiguration struct {
 // ClusterClaimConfiguration limits the ClusterClaims of a managed cluster.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterClaimConfiguration struct {
-	// maxCustomClusterClaims is the maximum number of ClusterClaims that are sent to the hub, besides the agent's own and those with a
-	// reserved suffix. The default is 20; 0 sends none.
+	// maxCustomClusterClaims is the maximum number of ClusterClaims that are sent to the hub, in addition to the agent's own and those with a
+	// reserved suffix. The default is 20; 0 sends no others.
 	// +required
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=0
 	MaxCustomClusterClaims int32 `json:"maxCustomClusterClaims"`
 
-	// reservedClusterClaimSuffixes are ends of the names of ClusterClaims that are sent to the hub beside maxCustomClusterClaims. The hub takes
-	// 512 of a cluster in all. At most 10, each of 1 to 64 characters.
+	// reservedClusterClaimSuffixes are suffixes of the names of ClusterClaims that are sent to the hub and do not count toward
+	// maxCustomClusterClaims. The hub accepts 512 ClusterClaims of a cluster in total. At most 10 suffixes, each of 1 to 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MinLength=1
@@ -108,32 +111,32 @@ type ClusterClaimConfiguration struct {
 	ReservedClusterClaimSuffixes []string `json:"reservedClusterClaimSuffixes,omitempty"`
 }
 
-// RegistrationDriver is how a cluster gets its identity.
+// RegistrationDriver defines how a cluster obtains its identity.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RegistrationDriver struct {
-	// authType is csr (a client certificate that the hub signs), awsirsa (an IAM role of AWS) or grpc (Open Cluster Management's agents
-	// only). The default is csr.
+	// authType is the type of the identity: csr (a client certificate that the hub signs), awsirsa (an IAM role of AWS) or grpc (only for Open
+	// Cluster Management's agents). The default is csr.
 	// +required
 	// +kubebuilder:default=csr
 	// +kubebuilder:validation:Enum=csr;awsirsa;grpc
 	AuthType string `json:"authType,omitempty"`
 
-	// awsIrsa names the EKS clusters of the hub and of the agent. It is for the authType awsirsa.
+	// awsIrsa names the EKS clusters of the hub and of the agent. It applies to the authType awsirsa.
 	// +optional
 	AwsIrsa *AwsIrsa `json:"awsIrsa,omitempty"`
 }
 
-// AwsIrsa names two EKS clusters.
+// AwsIrsa names the EKS clusters of a hub and of an agent.
 // +kubebuilder:pruning:PreserveUnknownFields
 type AwsIrsa struct {
-	// hubClusterArn is the hub, such as arn:aws:eks:us-west-2:123456789012:cluster/hub.
+	// hubClusterArn is the ARN of the hub, such as arn:aws:eks:us-west-2:123456789012:cluster/hub.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^arn:aws:eks:([a-zA-Z0-9-]+):(\d{12}):cluster/([a-zA-Z0-9-]+)$`
 	HubClusterArn string `json:"hubClusterArn"`
 
-	// managedClusterArn is the managed cluster, in the same form.
+	// managedClusterArn is the ARN of the managed cluster, in the same format.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -141,38 +144,38 @@ type AwsIrsa struct {
 	ManagedClusterArn string `json:"managedClusterArn"`
 }
 
-// AddOnRegistrationDriver is how add-ons get their identity.
+// AddOnRegistrationDriver defines how add-ons obtain their identity.
 // +kubebuilder:pruning:PreserveUnknownFields
 type AddOnRegistrationDriver struct {
-	// authType is csr or token: by what an add-on proves to the hub who it is.
+	// authType is the credential with which an add-on authenticates to the hub: csr or token.
 	// +optional
 	// +kubebuilder:validation:Enum=csr;token
 	AuthType string `json:"authType,omitempty"`
 
-	// token says what tokens are like. It is for the authType token.
+	// token configures the tokens of add-ons. It applies to the authType token.
 	// +optional
 	Token *TokenConfig `json:"token,omitempty"`
 }
 
-// TokenConfig says what tokens of add-ons are like.
+// TokenConfig configures the tokens of add-ons.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TokenConfig struct {
-	// expirationSeconds is how long a token shall be valid. 0, the default, is as long as a certificate of the hub.
+	// expirationSeconds is the requested lifetime of a token, in seconds. 0, the default, requests the lifetime of the hub's certificates.
 	// +optional
 	ExpirationSeconds int64 `json:"expirationSeconds,omitempty"`
 }
 
-// TypeBootstrapKubeConfigs says how an agent chooses its hub.
+// TypeBootstrapKubeConfigs defines how an agent chooses its hub.
 type TypeBootstrapKubeConfigs string
 
 const (
-	// LocalSecrets is a list of secrets, of which the first that works is taken.
+	// LocalSecrets means that the agent has a list of Secrets and uses the first that works.
 	LocalSecrets TypeBootstrapKubeConfigs = "LocalSecrets"
-	// None is the one secret bootstrap-hub-kubeconfig.
+	// None means that the agent has a single Secret, bootstrap-hub-kubeconfig.
 	None TypeBootstrapKubeConfigs = "None"
 )
 
-// BootstrapKubeConfigs are the hubs that an agent may go to.
+// BootstrapKubeConfigs defines the hubs that an agent may use.
 // +kubebuilder:pruning:PreserveUnknownFields
 type BootstrapKubeConfigs struct {
 	// type is None (the Secret bootstrap-hub-kubeconfig) or LocalSecrets (the Secrets in localSecretsConfig). The default is None.
@@ -181,7 +184,7 @@ type BootstrapKubeConfigs struct {
 	// +kubebuilder:validation:Enum=None;LocalSecrets
 	Type TypeBootstrapKubeConfigs `json:"type,omitempty"`
 
-	// localSecretsConfig names the secrets of the type LocalSecrets.
+	// localSecretsConfig names the Secrets. It applies to the type LocalSecrets.
 	// +optional
 	LocalSecrets *LocalSecretsConfig `json:"localSecretsConfig,omitempty"`
 }
@@ -189,69 +192,72 @@ type BootstrapKubeConfigs struct {
 // LocalSecretsConfig names the bootstrap kubeconfigs of several hubs.
 // +kubebuilder:pruning:PreserveUnknownFields
 type LocalSecretsConfig struct {
-	// kubeConfigSecrets are secrets in the namespace of the agent's pods. The first that works is taken.
+	// kubeConfigSecrets are Secrets in the namespace of the agent's pods. The agent uses the first that works.
 	// +required
 	// +kubebuilder:validation:MaxItems=64
 	KubeConfigSecrets []KubeConfigSecret `json:"kubeConfigSecrets"`
 
-	// hubConnectionTimeoutSeconds is after how long without the hub the next one is tried: at least 180, the default is 600.
+	// hubConnectionTimeoutSeconds is the time without a connection to the hub after which the agent tries the next hub, in seconds. It must be
+	// at least 180. The default is 600.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=180
 	HubConnectionTimeoutSeconds int32 `json:"hubConnectionTimeoutSeconds,omitempty"`
 }
 
-// KubeConfigSecret names a secret with a bootstrap kubeconfig.
+// KubeConfigSecret names a Secret with a bootstrap kubeconfig.
 // +kubebuilder:pruning:PreserveUnknownFields
 type KubeConfigSecret struct {
-	// name is the name of the secret.
+	// name is the name of the Secret.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
 
-// WorkAgentConfiguration is for a work agent.
+// WorkAgentConfiguration configures a work agent.
 // +kubebuilder:pruning:PreserveUnknownFields
 type WorkAgentConfiguration struct {
-	// featureGates turn features of the work agent on and off. An unknown one has no effect: see the condition ValidFeatureGates.
+	// featureGates enable and disable features of the work agent. An unknown feature gate has no effect: see the condition ValidFeatureGates.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// kubeAPIQPS is the most requests in a second that each client of the agent sends to the managed cluster. The default is 50, also for 0.
+	// kubeAPIQPS is the maximum number of requests per second that each client of the agent sends to the managed cluster. The default is 50; 0
+	// means the default.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=0
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is the most requests that each client of the agent sends to the managed cluster at once. The default is 100, also for 0.
+	// kubeAPIBurst is the maximum number of requests that each client of the agent sends to the managed cluster at once. The default is 100; 0
+	// means the default.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
 
-	// hubKubeAPIQPS is the most requests in a second to the hub. The default is 50, also for 0.
+	// hubKubeAPIQPS is the maximum number of requests per second that the agent sends to the hub. The default is 50; 0 means the default.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=0
 	HubKubeAPIQPS int32 `json:"hubKubeAPIQPS,omitempty"`
 
-	// hubKubeAPIBurst is the most requests to the hub at once. The default is 100, also for 0.
+	// hubKubeAPIBurst is the maximum number of requests that the agent sends to the hub at once. The default is 100; 0 means the default.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	HubKubeAPIBurst int32 `json:"hubKubeAPIBurst,omitempty"`
 
-	// appliedManifestWorkEvictionGracePeriod is how long a work that is missing on the hub is kept on the managed cluster, such as 1h30m.
-	// The default is the agent's.
+	// appliedManifestWorkEvictionGracePeriod is how long the objects of a work that no longer exists on the hub remain on the managed cluster,
+	// as a duration such as 1h30m. The default is the default of the agent.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern="^([0-9]+(s|m|h))+$"
 	AppliedManifestWorkEvictionGracePeriod *metav1.Duration `json:"appliedManifestWorkEvictionGracePeriod,omitempty"`
 
-	// statusSyncInterval is how often an agent of Open Cluster Management looks at what works have made, from 5s to 1h. It has no effect: the
-	// agent watches it.
+	// statusSyncInterval is the interval at which an agent of Open Cluster Management checks the objects of works, from 5s to 1h. It has no
+	// effect: this agent watches the objects.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64

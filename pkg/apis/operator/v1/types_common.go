@@ -7,36 +7,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// InstallMode says where the pods of a hub or an agent run.
+// InstallMode defines where the pods of a hub or an agent run.
 type InstallMode string
 
 const (
-	// InstallModeDefault is on the cluster that is the hub, or the managed cluster.
+	// InstallModeDefault runs the pods on the hub or the managed cluster itself.
 	InstallModeDefault InstallMode = "Default"
-	// InstallModeDetached is on the management cluster, in a namespace whose name begins with that of the object.
+	// InstallModeDetached runs the pods on the management cluster, in a namespace whose name begins with the name of the object.
 	InstallModeDetached InstallMode = "Detached"
-	// InstallModeHosted is on the management cluster, in the namespace that has the name of the object.
+	// InstallModeHosted runs the pods on the management cluster, in the namespace that has the name of the object.
 	InstallModeHosted InstallMode = "Hosted"
-	// InstallModeSingleton is Default, with one Deployment for both parts of an agent.
+	// InstallModeSingleton is InstallModeDefault with a single Deployment for both parts of an agent.
 	InstallModeSingleton InstallMode = "Singleton"
-	// InstallModeSingletonHosted is Hosted, with one Deployment for both parts of an agent.
+	// InstallModeSingletonHosted is InstallModeHosted with a single Deployment for both parts of an agent.
 	InstallModeSingletonHosted InstallMode = "SingletonHosted"
 )
 
-// NodePlacement says on which nodes pods run.
+// NodePlacement defines the nodes on which pods may run.
 // +kubebuilder:pruning:PreserveUnknownFields
 type NodePlacement struct {
-	// nodeSelector are labels that the nodes have.
+	// nodeSelector are the labels that a node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations are taints that the nodes may have.
+	// tolerations are the taints that a node may have.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// FeatureGate turns a feature on or off.
+// FeatureGate enables or disables a feature.
 // +kubebuilder:pruning:PreserveUnknownFields
 type FeatureGate struct {
 	// feature is the name of a feature gate.
@@ -51,59 +51,59 @@ type FeatureGate struct {
 	Mode FeatureGateModeType `json:"mode,omitempty"`
 }
 
-// FeatureGateModeType is whether a feature is enabled.
+// FeatureGateModeType defines whether a feature is enabled.
 type FeatureGateModeType string
 
 const (
-	// FeatureGateModeTypeEnable turns it on.
+	// FeatureGateModeTypeEnable enables the feature.
 	FeatureGateModeTypeEnable FeatureGateModeType = "Enable"
-	// FeatureGateModeTypeDisable turns it off.
+	// FeatureGateModeTypeDisable disables the feature.
 	FeatureGateModeTypeDisable FeatureGateModeType = "Disable"
 )
 
-// ResourceRequirement is the requests and limits of containers.
+// ResourceRequirement defines the resource requests and limits of containers.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ResourceRequirement struct {
-	// type is Default (what the manifests say), BestEffort (nothing) or ResourceRequirement (what resourceRequirements says). The default
-	// is Default.
+	// type is Default (the requests and limits of the manifests), BestEffort (no requests and limits) or ResourceRequirement (those in
+	// resourceRequirements). The default is Default.
 	// +required
 	// +kubebuilder:default=Default
 	// +kubebuilder:validation:Enum=Default;BestEffort;ResourceRequirement
 	Type ResourceQosClass `json:"type"`
 
-	// resourceRequirements is for the type ResourceRequirement.
+	// resourceRequirements are the requests and limits of each container. It applies to the type ResourceRequirement.
 	// +optional
 	ResourceRequirements *corev1.ResourceRequirements `json:"resourceRequirements,omitempty"`
 }
 
-// ResourceQosClass is where the resources of containers are written.
+// ResourceQosClass defines which resource requests and limits containers have.
 type ResourceQosClass string
 
 const (
-	// ResourceQosClassDefault is in the manifests.
+	// ResourceQosClassDefault uses the requests and limits of the manifests.
 	ResourceQosClassDefault ResourceQosClass = "Default"
-	// ResourceQosClassBestEffort is nowhere.
+	// ResourceQosClassBestEffort sets no requests and limits.
 	ResourceQosClassBestEffort ResourceQosClass = "BestEffort"
-	// ResourceQosClassResourceRequirement is in the object.
+	// ResourceQosClassResourceRequirement uses the requests and limits of the object.
 	ResourceQosClassResourceRequirement ResourceQosClass = "ResourceRequirement"
 )
 
-// RelatedResourceMeta names an object that hub-operator made.
+// RelatedResourceMeta identifies an object that hub-operator created.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RelatedResourceMeta struct {
-	// group is its API group, empty for the core group.
+	// group is the API group of the object, empty for the core group.
 	// +required
 	Group string `json:"group"`
 
-	// version is the version of its API, such as v1.
+	// version is the API version of the object, such as v1.
 	// +required
 	Version string `json:"version"`
 
-	// resource is its kind, as the resource is called: lower case and plural.
+	// resource is the resource name of the object's kind, in lower case and plural.
 	// +required
 	Resource string `json:"resource"`
 
-	// namespace is its namespace, if it has one.
+	// namespace is the namespace of the object, empty if it is cluster-scoped.
 	// +optional
 	Namespace string `json:"namespace"`
 
@@ -112,22 +112,22 @@ type RelatedResourceMeta struct {
 	Name string `json:"name"`
 }
 
-// GenerationStatus is the generation of an object that hub-operator applied last.
+// GenerationStatus records the generation of an object that hub-operator applied last.
 // +kubebuilder:pruning:PreserveUnknownFields
 type GenerationStatus struct {
-	// group is its API group, empty for the core group.
+	// group is the API group of the object, empty for the core group.
 	// +required
 	Group string `json:"group"`
 
-	// version is the version of its API, such as v1.
+	// version is the API version of the object, such as v1.
 	// +required
 	Version string `json:"version"`
 
-	// resource is its kind, as the resource is called: lower case and plural.
+	// resource is the resource name of the object's kind, in lower case and plural.
 	// +required
 	Resource string `json:"resource"`
 
-	// namespace is its namespace, if it has one.
+	// namespace is the namespace of the object, empty if it is cluster-scoped.
 	// +optional
 	Namespace string `json:"namespace"`
 
@@ -135,7 +135,7 @@ type GenerationStatus struct {
 	// +required
 	Name string `json:"name"`
 
-	// lastGeneration is its metadata.generation after it was applied.
+	// lastGeneration is the metadata.generation of the object after it was applied.
 	// +required
 	LastGeneration int64 `json:"lastGeneration"`
 }

@@ -3,72 +3,72 @@
 
 package v1
 
-// DefaultClusterManagerConfiguration is for webhooks in the mode Default.
+// DefaultClusterManagerConfiguration configures webhooks in the mode Default.
 // +kubebuilder:pruning:PreserveUnknownFields
 type DefaultClusterManagerConfiguration struct {
-	// registrationWebhookConfiguration is for the webhook of registration.
+	// registrationWebhookConfiguration configures the webhook for registration.
 	// +optional
 	RegistrationWebhookConfiguration DefaultWebhookConfiguration `json:"registrationWebhookConfiguration,omitempty"`
 
-	// workWebhookConfiguration is for the webhook of works.
+	// workWebhookConfiguration configures the webhook for works.
 	// +optional
 	WorkWebhookConfiguration DefaultWebhookConfiguration `json:"workWebhookConfiguration,omitempty"`
 
-	// addonWebhookConfiguration is for the webhook of add-ons.
+	// addonWebhookConfiguration configures the webhook for add-ons.
 	// +optional
 	AddonWebhookConfiguration DefaultWebhookConfiguration `json:"addonWebhookConfiguration,omitempty"`
 }
 
-// HostedClusterManagerConfiguration is for webhooks in the mode Hosted.
+// HostedClusterManagerConfiguration configures webhooks in the mode Hosted.
 // +kubebuilder:pruning:PreserveUnknownFields
 type HostedClusterManagerConfiguration struct {
-	// registrationWebhookConfiguration is for the webhook of registration.
+	// registrationWebhookConfiguration configures the webhook for registration.
 	// +optional
 	RegistrationWebhookConfiguration HostedWebhookConfiguration `json:"registrationWebhookConfiguration,omitempty"`
 
-	// workWebhookConfiguration is for the webhook of works.
+	// workWebhookConfiguration configures the webhook for works.
 	// +optional
 	WorkWebhookConfiguration HostedWebhookConfiguration `json:"workWebhookConfiguration,omitempty"`
 }
 
-// BindConfiguration are the ports of a webhook.
+// BindConfiguration defines the ports of a webhook.
 // +kubebuilder:pruning:PreserveUnknownFields
 type BindConfiguration struct {
-	// port is where it serves. The default is 9443.
+	// port is the port on which the webhook serves. The default is 9443.
 	// +optional
 	// +kubebuilder:default=9443
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// healthProbePort is the port of its probes, 0 for none. The default is 8000.
+	// healthProbePort is the port of the health probes; 0 disables them. The default is 8000.
 	// +optional
 	// +kubebuilder:default=8000
 	// +kubebuilder:validation:Maximum=65535
 	HealthProbePort int32 `json:"healthProbePort"`
 
-	// metricsPort is the port of its metrics, 0 for none. The default is 8080.
+	// metricsPort is the port of the metrics; 0 disables them. The default is 8080.
 	// +optional
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Maximum=65535
 	MetricsPort int32 `json:"metricsPort"`
 
-	// hostNetwork has its pods use the network of their node.
+	// hostNetwork defines whether the pods of the webhook use the network of their node.
 	// +optional
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 }
 
-// DefaultWebhookConfiguration is for a webhook in the mode Default.
+// DefaultWebhookConfiguration configures a webhook in the mode Default.
 // +kubebuilder:pruning:PreserveUnknownFields
 type DefaultWebhookConfiguration struct {
-	// bindConfiguration has the ports on which the webhook listens.
+	// bindConfiguration defines the ports on which the webhook listens.
 	// +optional
 	BindConfiguration *BindConfiguration `json:"bindConfiguration,omitempty"`
 }
 
-// HostedWebhookConfiguration is for a webhook in the mode Hosted.
+// HostedWebhookConfiguration configures a webhook in the mode Hosted.
 // +kubebuilder:pruning:PreserveUnknownFields
 type HostedWebhookConfiguration struct {
-	// address is where the hub reaches it, an IPv4 address or a host name.
+	// address is the address at which the hub reaches the webhook, an IPv4 address or a host name.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^(([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9\-]*[A-Za-z0-9])$`
@@ -80,25 +80,25 @@ type HostedWebhookConfiguration struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// bindConfiguration has the ports on which the webhook listens.
+	// bindConfiguration defines the ports on which the webhook listens.
 	// +optional
 	BindConfiguration *BindConfiguration `json:"bindConfiguration,omitempty"`
 }
 
-// ServerConfiguration is for a gRPC server.
+// ServerConfiguration configures a gRPC server.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ServerConfiguration struct {
-	// imagePullSpec is the image that the server runs.
+	// imagePullSpec is the image of the server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ImagePullSpec string `json:"imagePullSpec,omitempty"`
 
-	// featureGates turn its features on and off.
+	// featureGates enable and disable features of the server.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// endpointsExposure says how it is reached.
+	// endpointsExposure defines how clients reach the server.
 	// +optional
 	EndpointsExposure []EndpointExposure `json:"endpointsExposure,omitempty"`
 }
@@ -106,7 +106,7 @@ type ServerConfiguration struct {
 // EndpointExposure is an address of a server.
 // +kubebuilder:pruning:PreserveUnknownFields
 type EndpointExposure struct {
-	// usage is for whom the address is: agentToHub or consumer.
+	// usage is the intended client of the address: agentToHub or consumer.
 	// +optional
 	Usage string `json:"usage,omitempty"`
 
@@ -116,16 +116,16 @@ type EndpointExposure struct {
 	// +kubebuilder:validation:Enum=grpc;https
 	Protocol string `json:"protocol"`
 
-	// grpc is the address of the protocol grpc.
+	// grpc is the address for the protocol grpc.
 	// +optional
 	GRPC *Endpoint `json:"grpc,omitempty"`
 
-	// https is the address of the protocol https.
+	// https is the address for the protocol https.
 	// +optional
 	HTTPS *Endpoint `json:"https,omitempty"`
 }
 
-// Endpoint is how a server is reached.
+// Endpoint defines how clients reach a server.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Endpoint struct {
 	// type is hostname, loadBalancer or route. The default is hostname.
@@ -134,15 +134,15 @@ type Endpoint struct {
 	// +kubebuilder:validation:Enum=hostname;loadBalancer;route
 	Type EndpointExposureType `json:"type,omitempty"`
 
-	// hostname is a host name, for the type hostname.
+	// hostname is a host name. It applies to the type hostname.
 	// +optional
 	Hostname *HostnameConfig `json:"hostname,omitempty"`
 
-	// loadBalancer is a load balancer, for the type loadBalancer.
+	// loadBalancer is a load balancer. It applies to the type loadBalancer.
 	// +optional
 	LoadBalancer *LoadBalancerConfig `json:"loadBalancer,omitempty"`
 
-	// route is a route of OpenShift, for the type route.
+	// route is a Route of OpenShift. It applies to the type route.
 	// +optional
 	Route *RouteConfig `json:"route,omitempty"`
 }
@@ -154,7 +154,7 @@ type HostnameConfig struct {
 	// +required
 	Host string `json:"host"`
 
-	// caBundle are the certificates by which it is trusted.
+	// caBundle contains the CA certificates with which clients verify the server.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
@@ -162,35 +162,35 @@ type HostnameConfig struct {
 // LoadBalancerConfig is a load balancer.
 // +kubebuilder:pruning:PreserveUnknownFields
 type LoadBalancerConfig struct {
-	// host is the DNS name by which the server is reached.
+	// host is the DNS name at which clients reach the server.
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// caBundle are the certificates by which it is trusted.
+	// caBundle contains the CA certificates with which clients verify the server.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// RouteConfig is a route of OpenShift.
+// RouteConfig is a Route of OpenShift.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RouteConfig struct {
-	// host is the DNS name by which the server is reached.
+	// host is the DNS name at which clients reach the server.
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// caBundle are the certificates by which it is trusted.
+	// caBundle contains the CA certificates with which clients verify the server.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// EndpointExposureType is how a server is reached.
+// EndpointExposureType defines how clients reach a server.
 type EndpointExposureType string
 
 const (
-	// EndpointTypeHostname is by a host name.
+	// EndpointTypeHostname exposes the server at a host name.
 	EndpointTypeHostname EndpointExposureType = "hostname"
-	// EndpointTypeLoadBalancer is by a load balancer.
+	// EndpointTypeLoadBalancer exposes the server by a load balancer.
 	EndpointTypeLoadBalancer EndpointExposureType = "loadBalancer"
-	// EndpointTypeRoute is by a route.
+	// EndpointTypeRoute exposes the server by a Route of OpenShift.
 	EndpointTypeRoute EndpointExposureType = "route"
 )
