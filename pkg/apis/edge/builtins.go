@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// readOnly are those of nodes, those that Open Horizon makes of devices, and those of services.
+// readOnly contains the built-in properties of nodes, those of devices in Open Horizon, and those of services.
 var readOnly = map[string]bool{
 	PropertyArch: true, PropertyCPU: true, PropertyMemory: true,
 	PropertyKubernetesVersion: true, PropertyKubernetesNamespace: true, PropertyKubernetesNamespaceScoped: true,
@@ -18,10 +18,10 @@ var readOnly = map[string]bool{
 	"openhorizon.service.version": true, "openhorizon.service.arch": true,
 }
 
-// ReadOnly says whether the hub alone makes a property of this name.
+// ReadOnly reports whether a property of this name is built-in, so that users cannot set it.
 func ReadOnly(name string) bool { return readOnly[name] }
 
-// DropReadOnly takes properties out of a policy that the hub alone makes. It returns where they were, for warnings.
+// DropReadOnly removes the built-in properties from a policy. It returns their paths and names for warnings.
 func DropReadOnly(policy *Policy, path *field.Path) []string {
 	if policy == nil {
 		return nil
@@ -38,7 +38,7 @@ func DropReadOnly(policy *Policy, path *field.Path) []string {
 	return dropped
 }
 
-// DropReadOnlyOfNode does it for all policies of a node: the one at the top and those that are laid over it.
+// DropReadOnlyOfNode removes the built-in properties from all policies of a node: the policy at the top level and its overrides.
 func DropReadOnlyOfNode(spec *EdgeNodeSpec, path *field.Path) []string {
 	dropped := DropReadOnly(&spec.Policy, path)
 	dropped = append(dropped, DropReadOnly(spec.Deployment, path.Child("deployment"))...)

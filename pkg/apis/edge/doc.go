@@ -4,5 +4,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=edge.clusterhub.dev
 
-// Package edge holds the internal form of the edge.clusterhub.dev kinds: the one shape that storage, strategies and admission work with.
+// Package edge contains the internal version of the edge.clusterhub.dev API, which storage, strategies and admission use.
 package edge

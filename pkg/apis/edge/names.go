@@ -11,17 +11,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
-// MaxOriginName is how long the name of a policy or pattern may be: the names of its placements are a dash and eight characters longer.
+// MaxOriginName is the maximum length of the name of a policy or pattern. The names of its placements have a dash and eight characters more.
 const MaxOriginName = validation.DNS1123SubdomainMaxLength - 9
 
-// MaxAttempts is how many attempts the status of a placement may have: one that is given up and one that runs for each service of a pattern.
+// MaxAttempts is the maximum number of attempts in the status of a placement: for each service of a pattern, one that is given up and one that runs.
 const MaxAttempts = 64
 
-// separator stands between the parts of the name of an EdgeService. Parts that have it in them are not written out.
+// separator separates the parts of the name of an EdgeService. If a part contains it, the name has a hash instead.
 const separator = "--"
 
-// ServiceName is the name of the EdgeService that has this url, version and arch. Each of them has one name in a namespace, so that it is
-// there once: <url>--<version>--<arch> where that is a name of an object, else a beginning of it and a hash of all three.
+// ServiceName returns the name of the EdgeService with this url, version and arch. Each combination has one name, so that it exists once in a
+// namespace: <url>--<version>--<arch> if that is a valid name, and otherwise a prefix of it and a hash of all three.
 func ServiceName(url, version, arch string) string {
 	plain := true
 	for _, part := range []string{url, version, arch} {
@@ -31,7 +31,7 @@ func ServiceName(url, version, arch string) string {
 	if plain && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return name
 	}
-	// One separator in place of two: no name without a hash is the same.
+	// A single separator instead of two, so that the name differs from every name without a hash.
 	hash := namehash.NameHash(url, version, arch)
 	readable := strings.Map(func(r rune) rune {
 		switch {
@@ -49,12 +49,12 @@ func ServiceName(url, version, arch string) string {
 	return strings.Trim(strings.Trim(readable, "-")+separator+hash, "-")
 }
 
-// PlacementName is the name of the placement of a policy or a pattern on a node.
+// PlacementName returns the name of the placement of a policy or a pattern on a node.
 func PlacementName(origin PlacementOrigin, node string) string {
 	return origin.Name + "-" + namehash.NameHash(origin.Kind, origin.Name, node)
 }
 
-// PatternKey are the namespace and the name in spec.pattern of a node. It is false for anything else.
+// PatternKey splits spec.pattern of a node into the namespace and the name. It returns false if the pattern does not have this form.
 func PatternKey(pattern string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(pattern, "/")
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, "/")

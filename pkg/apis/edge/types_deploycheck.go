@@ -9,104 +9,109 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// DeployCheck asks what a policy or a pattern would deploy where, and why not elsewhere. It is created and stored nowhere, like a
-// SubjectAccessReview: the answer is in the status. It tells only of nodes that the user may get, and takes only services that the user could use.
+// DeployCheck determines which nodes a policy or a pattern would deploy to, and why not to others. Like a SubjectAccessReview, it is
+// created and not stored: the response contains the result in the status. The result contains only nodes that the user may get, and only
+// services that the user may use.
 type DeployCheck struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The namespace is the one that the policy or pattern is in, or would be. A name is not needed.
+	// metadata is the standard object metadata. The namespace is the one that contains, or would contain, the policy or pattern. The name is
+	// optional.
 	metav1.ObjectMeta
 
-	// spec is the question.
+	// spec is the request.
 	Spec DeployCheckSpec
-	// status is the answer.
+	// status is the result. The server sets it.
 	Status DeployCheckStatus
 }
 
-// DeployCheckSpec is the question. Exactly one of policyName, policy, patternName and pattern is required.
+// DeployCheckSpec is the request. Exactly one of policyName, policy, patternName and pattern is required.
 type DeployCheckSpec struct {
-	// policyName is a DeploymentPolicy of the namespace, at most 244 characters.
+	// policyName is the name of a DeploymentPolicy in the namespace, at most 244 characters.
 	PolicyName string
-	// policy is one that need not be there.
+	// policy is the spec of a DeploymentPolicy that need not exist.
 	Policy *DeploymentPolicySpec
-	// patternName is a DeploymentPattern of the namespace, at most 244 characters. All nodes are judged as if they had it.
+	// patternName is the name of a DeploymentPattern in the namespace, at most 244 characters. Every node is checked as if it had the pattern.
 	PatternName string
-	// pattern is one that need not be there. All nodes are judged as if they had it.
+	// pattern is the spec of a DeploymentPattern that need not exist. Every node is checked as if it had the pattern.
 	Pattern *DeploymentPatternSpec
-	// services are taken in the place of those that are there with the same org, url, version and arch, at most 16.
+	// services replace existing services with the same org, url, version and arch, and need not exist. At most 16.
 	Services []CheckedService
-	// nodes are taken as they are here, whether they are there or not, at most 128.
+	// nodes are nodes to check with the policies and facts given here, whether or not they exist. At most 128.
 	Nodes []CheckedNode
-	// nodeNames are EdgeNodes that are there, at most 1000. Where nodes and nodeNames are both empty, all nodes are judged that the
-	// namespace reaches.
+	// nodeNames are the names of existing EdgeNodes, at most 1000. If both nodes and nodeNames are empty, all nodes that the namespace reaches
+	// are checked.
 	NodeNames []string
 	// limit is the maximum number of nodes in the response, 1 to 1000. 0, the default, means 500. The counts include all nodes.
 	Limit int32
-	// continue is status.continue of the answer before, with the same question. At most 63 characters.
+	// continue is status.continue of the previous response to the same request. At most 63 characters.
 	Continue string
 }
 
-// CheckedService is a service that need not be there.
+// CheckedService is a service that need not exist.
 type CheckedService struct {
-	// org is the namespace that the service would be in. The default is the namespace of the check. At most 63 characters.
+	// org is the namespace of the service. The default is the namespace of the check. At most 63 characters.
 	Org string
-	// spec is the service.
+	// spec is the spec of the EdgeService.
 	Spec EdgeServiceSpec
 }
 
-// CheckedNode is a node that need not be there.
+// CheckedNode is a node that need not exist.
 type CheckedNode struct {
-	// name of the node, 1 to 63 characters.
+	// name is the name of the node, 1 to 63 characters.
 	Name string
-	// spec is the node policy.
+	// spec is the spec of the EdgeNode, which is the node policy.
 	Spec EdgeNodeSpec
-	// status are the facts.
+	// status is the status of the EdgeNode, which contains the facts.
 	Status EdgeNodeStatus
 }
 
-// DeployCheckStatus is the answer.
+// DeployCheckStatus is the result of a check.
 type DeployCheckStatus struct {
-	// deployable says whether anything would be deployed to any of the nodes.
+	// deployable is true if something would be deployed to at least one node.
 	Deployable bool
-	// warnings are about the policy or pattern itself, as the hub gives them when it is written. At most 32, of at most 1024 characters.
+	// warnings are the warnings about the policy or pattern itself that the hub returns when it is written. At most 32, each of at most 1024
+	// characters.
 	Warnings []string
-	// selected is how many nodes something would be deployed to.
+	// selected is the number of nodes to which something would be deployed.
 	Selected int32
-	// excluded counts the other nodes, by the first rule that excludes them, at most 32.
+	// excluded counts the other nodes by the first rule that excludes them, at most 32 rules.
 	Excluded []ExcludedNodes
-	// nodes says it of each node, ordered by name.
+	// nodes contains the result for each node, ordered by name.
 	Nodes []NodeVerdict
-	// continue is set if there are more nodes: repeat the check with this value. At most 63 characters.
+	// continue is set if there are more nodes: repeat the check with this value in spec.continue. At most 63 characters.
 	Continue string
 }
 
-// NodeVerdict says what would be deployed to a node.
+// NodeVerdict is the result of a check for one node.
 type NodeVerdict struct {
-	// node is the name of it, at most 63 characters.
+	// node is the name of the node, at most 63 characters.
 	Node string
-	// deployable says whether all of the policy or pattern would be deployed to it.
+	// deployable is true if the whole policy or pattern would be deployed to the node.
 	Deployable bool
-	// services say it of each service: 1 of a policy, at most 32 of a pattern.
+	// services contains the result for each service: 1 for a policy, at most 32 for a pattern.
 	Services []ServiceVerdict
-	// reason is why not, one word: of several services that of the first that does not fit by itself. At most 63 characters.
+	// reason is a CamelCase word for why the node is excluded. With several services, it is the reason of the first that cannot be deployed on
+	// its own. At most 63 characters.
 	Reason string
-	// message says it in words, at most 1024 characters.
+	// message is a human-readable description of the reason, at most 1024 characters.
 	Message string
 }
 
-// ServiceVerdict says what would be deployed of a service.
+// ServiceVerdict is the result of a check for one service on one node.
 type ServiceVerdict struct {
-	// name of the service, at most 253 characters.
+	// name is the name of the service, at most 253 characters.
 	Name string
 	// org is the namespace of its EdgeServices, at most 63 characters.
 	Org string
-	// deployable says whether a version would be deployed.
+	// deployable is true if a version of the service would be deployed.
 	Deployable bool
-	// version that would be deployed, at most 63 characters.
+	// version is the version that would be deployed, at most 63 characters.
 	Version string
-	// targetNamespace is where, at most 63 characters.
+	// targetNamespace is the namespace to which the service would be deployed, at most 63 characters.
 	TargetNamespace string
-	// reason is why not, one word: for several versions that of the one that is tried first. At most 63 characters.
+	// reason is a CamelCase word for why no version would be deployed. With several versions, it is the reason of the one that is tried first.
+	// At most 63 characters.
 	Reason string
-	// message says it in words, of each version that is not deployed. At most 4096 characters.
+	// message is a human-readable description for each version that would not be deployed. At most 4096 characters.
 	Message string
 }

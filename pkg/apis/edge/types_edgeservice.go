@@ -10,106 +10,108 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects,
-// with the same spec.url.
+// EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects with the
+// same spec.url.
 type EdgeService struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The name follows from url, version and arch, so that each is there once in a
-	// namespace: <url>--<version>--<arch>, or, if that is no name, what is left of it and a hash. The server says which one it has to be;
-	// "kubectl hub edge import" knows it.
+	// metadata is the standard object metadata. The name is derived from url, version and arch, so that each combination exists once in a
+	// namespace: <url>--<version>--<arch>, or, if that is not a valid name, a shortened form with a hash. If the name is wrong, the error of
+	// the server contains the right one; "kubectl hub edge import" sets it.
 	metav1.ObjectMeta
 
-	// spec is the service. Users write it. url, version and arch cannot be changed.
+	// spec defines the service. Users write it. url, version and arch are immutable.
 	Spec EdgeServiceSpec
-	// status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.
+	// status describes the content of the service's archive. Only the hub writes it, together with the spec.
 	Status EdgeServiceStatus
 }
 
-// EdgeServiceSpec is a version of a service.
+// EdgeServiceSpec defines one version of a service for one architecture.
 type EdgeServiceSpec struct {
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label string
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	Description string
-	// documentation says where the service is documented, at most 2048 characters.
+	// documentation is the location of the service's documentation, at most 2048 characters.
 	Documentation string
-	// public says that policies and patterns of all namespaces may use the service. The default is false: those of its own
-	// namespace may, and those written by users who may get the EdgeService.
+	// public allows policies and patterns of all namespaces to use the service. The default is false: only those of its own namespace may use
+	// it, and those written by users who may get the EdgeService.
 	Public bool
-	// url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; my-service.example.com is a good one.
+	// url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; a name such as my-service.example.com is
+	// recommended.
 	URL string
-	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
-	// the same in ranges, and different services. 1 to 63 characters.
+	// version is the version of the service: 1 to 3 numbers separated by dots, such as 1.0.1, optionally with a suffix for a prerelease, such
+	// as 1.0.1-rc1. 1.0 and 1.0.0 are equal in ranges, but are different services. 1 to 63 characters.
 	Version string
-	// arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*"
-	// stands for all architectures, and is used if no service has the architecture of the node.
+	// arch is the architecture of the images as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*" stands for
+	// all architectures, and is used if no service has the architecture of the node.
 	Arch string
 	// userInput are the variables of the service, at most 128, each name once.
 	UserInput []Variable
-	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a
-	// service for devices.
+	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with this field
+	// can be deployed to devices.
 	Deployment *runtime.RawExtension
-	// clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and
+	// clusterDeployment is the deployment for clusters. A service with this field can be deployed to clusters. One of deployment and
 	// clusterDeployment is required.
 	ClusterDeployment *ClusterDeployment
 	// policy is the service policy: properties of the service, and constraints on nodes.
 	Policy *Policy
 }
 
-// Variable conditions how a service runs.
+// Variable is a parameter of a service.
 type Variable struct {
-	// name of the variable, 1 to 128 characters.
+	// name is the name of the variable, 1 to 128 characters.
 	Name string
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label string
-	// type of the values: string (the default), int, float, boolean, or "list of strings".
+	// type is the type of the values: string (the default), int, float, boolean, or "list of strings".
 	Type PropertyType
-	// defaultValue is the value where none is set, written as text whatever the type, at most 4096 characters. A variable without it has
-	// to be set by the policy or the pattern.
+	// defaultValue is the value if no other is set, as a string for every type, at most 4096 characters. The policy or the pattern must set a
+	// variable that has no default.
 	DefaultValue *string
 }
 
 // ClusterDeployment is the deployment of a service to clusters.
 type ClusterDeployment struct {
-	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads
-	// it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.
+	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, encoded in base64. At most 512000 bytes before the encoding. The
+	// hub reads it when it is written, and rejects an archive that it cannot read or that is too large when unpacked.
 	OperatorYamlArchive []byte
 }
 
-// EdgeServiceStatus is the content that the hub found in the archive of a service.
+// EdgeServiceStatus describes the content of a service's archive.
 type EdgeServiceStatus struct {
-	// observedGeneration is the metadata.generation of the archive that was read.
+	// observedGeneration is the metadata.generation of the archive that this status describes.
 	ObservedGeneration int64
-	// objects is how many Kubernetes objects there are in the archive.
+	// objects is the number of Kubernetes objects in the archive.
 	Objects int32
-	// embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern
-	// has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.
+	// embeddedNamespace is the only namespace that the archive names, if it names exactly one. It applies if neither policy nor pattern sets
+	// clusterNamespace. It is recommended not to name a namespace in archives, so that the user who deploys the service chooses it.
 	EmbeddedNamespace string
-	// namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.
+	// namespaces are all namespaces that objects of the archive name, in alphabetical order, at most 64. All of them are replaced by the
+	// target namespace.
 	Namespaces []string
-	// clusterScoped are the objects that are in no namespace, at most 64. An agent that has a namespace alone cannot make them.
+	// clusterScoped are the cluster-scoped objects of the archive, at most 64. A namespace-scoped agent cannot create them.
 	ClusterScoped []ClusterScopedObject
-	// more is how many namespaces and objects are not in these lists.
+	// more is the number of namespaces and objects that these lists omit.
 	More int32
 }
 
-// ClusterScopedObject is an object that is in no namespace.
+// ClusterScopedObject identifies a cluster-scoped object.
 type ClusterScopedObject struct {
-	// group of the object, at most 253 characters.
+	// group is the API group of the object, at most 253 characters.
 	Group string
-	// kind of the object, at most 63 characters.
+	// kind is the kind of the object, at most 63 characters.
 	Kind string
-	// name of the object, at most 253 characters.
+	// name is the name of the object, at most 253 characters.
 	Name string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgeServiceList is a list of EdgeService.
+// EdgeServiceList is a list of EdgeServices.
 type EdgeServiceList struct {
 	metav1.TypeMeta
 	// metadata is the standard list metadata.
 	metav1.ListMeta
-	// items are the services.
+	// items is the list of EdgeServices.
 	Items []EdgeService
 }

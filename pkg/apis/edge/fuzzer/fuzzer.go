@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// Funcs keep random objects within what their wire format can say.
+// Funcs restricts random objects to those that the wire format can express.
 var Funcs = func(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(e *runtime.RawExtension, c randfill.Continue) {
@@ -30,7 +30,7 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 			w := value(c)
 			*v = edge.Value{Type: edge.ValueType(w.Type), String: w.String, Number: w.Number, Boolean: w.Boolean, List: w.List}
 		},
-		// Defaults would fill what is left empty.
+		// Defaults would replace empty values.
 		func(s *edge.EdgeNodeSpec, c randfill.Continue) {
 			c.FillNoCustom(s)
 			s.NodeType = edge.NodeTypeDevice
@@ -42,7 +42,7 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 	}
 }
 
-// value has one of its fields only: the others are not on the wire.
+// value sets only one field, because the wire format omits the others.
 func value(c randfill.Continue) v1alpha1.Value {
 	switch c.Intn(6) {
 	case 0:

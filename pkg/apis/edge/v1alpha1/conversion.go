@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// fieldSelectors are the fields by which each kind can be selected, besides its name and namespace.
+// fieldSelectors are the supported field selectors of each kind, in addition to its name and namespace.
 var fieldSelectors = map[string][]string{
 	"EdgeNode":          {"spec.nodeType", "spec.pattern", "status.namespace"},
 	"EdgeService":       {"spec.arch", "spec.url", "spec.version"},
@@ -20,7 +20,7 @@ var fieldSelectors = map[string][]string{
 	"EdgePlacement":     {"spec.node", "spec.origin.kind", "spec.origin.name", "status.state"},
 }
 
-// addFieldLabelConversions lets field selectors ask for these fields.
+// addFieldLabelConversions registers the supported field selectors.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, fields := range fieldSelectors {
 		known := []string{"metadata.name"}

@@ -8,5 +8,5 @@
 // +k8s:openapi-model-package=dev.clusterhub.edge.v1alpha1
 // +groupName=edge.clusterhub.dev
 
-// Package v1alpha1 is the served v1alpha1 form of edge.clusterhub.dev. The fields of specs have the names that Open Horizon's files have.
+// Package v1alpha1 contains the v1alpha1 version of the edge.clusterhub.dev API. The fields of specs have the same names as in Open Horizon's files.
 package v1alpha1

@@ -3,52 +3,52 @@
 
 package v1alpha1
 
-// Property is a fact or an intent that constraints are about.
+// Property is a fact or an intent that constraints refer to.
 type Property struct {
-	// name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other
-	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties that the hub makes
-	// itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.
+	// name is the name of the property, 1 to 128 characters. It may contain letters of any script, digits and the characters _ - / ! ? + ~ ' .
+	// and must not begin like a number or be "in". Each name must be unique in a list. Built-in properties, such as openhorizon.arch and
+	// openhorizon.service.url, are removed from the specs of users, with a warning.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=128
 	Name string `json:"name"`
-	// value is a text of at most 1024 characters, a number, or true or false.
+	// value is a string of at most 1024 characters, a number or a boolean.
 	Value Value `json:"value"`
-	// type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or "list
-	// of strings" (a text with commas between the entries). The default is the JSON type of value.
+	// type defines how value is compared: string, version (1 to 3 numbers separated by dots, such as 1.2.0), boolean, int, float, or "list of
+	// strings" (a string of items separated by commas). The default is the JSON type of value.
 	// +optional
 	// +k8s:validation:maxLength=16
 	Type PropertyType `json:"type,omitempty"`
 }
 
-// PropertyType is how the value of a property is compared.
+// PropertyType defines how the value of a property is compared.
 type PropertyType string
 
 const (
-	// PropertyString is text.
+	// PropertyString is a string.
 	PropertyString PropertyType = "string"
-	// PropertyVersion is a version, which can be in a range.
+	// PropertyVersion is a version, which constraints can compare with a range.
 	PropertyVersion PropertyType = "version"
 	// PropertyBoolean is true or false.
 	PropertyBoolean PropertyType = "boolean"
-	// PropertyInt is a number without fraction.
+	// PropertyInt is a number without a fraction.
 	PropertyInt PropertyType = "int"
 	// PropertyFloat is a number.
 	PropertyFloat PropertyType = "float"
-	// PropertyList is a text with commas between its entries.
+	// PropertyList is a string of items separated by commas.
 	PropertyList PropertyType = "list of strings"
 )
 
-// Policy has the properties of one side of a deployment, and the constraints on the other side.
+// Policy contains the properties of one side of a deployment, and its constraints on the other side.
 type Policy struct {
-	// properties are the values that constraints of the other side are evaluated with, at most 128, each name once.
+	// properties are the properties with which the constraints of the other side are evaluated, at most 128, each name once.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +k8s:validation:maxItems=128
 	Properties []Property `json:"properties,omitempty"`
-	// constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as
-	// 'purpose == "retail" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too.
-	// AND binds tighter than OR. No constraints are true.
+	// constraints are expressions that the other side must satisfy, all of them: at most 64, each of at most 4096 characters, such as 'purpose
+	// == "retail" AND openhorizon.memory > 2048'. A comparison with a property that does not exist is false, even with !=. AND has a higher
+	// precedence than OR. An empty list is satisfied by every other side.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=64
@@ -56,36 +56,37 @@ type Policy struct {
 	Constraints []string `json:"constraints,omitempty"`
 }
 
-// ServiceVersion is one version of a service that may be deployed.
+// ServiceVersion is a version of a service that may be deployed.
 type ServiceVersion struct {
-	// version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.
+	// version is the version of the service, exactly as in spec.version of the EdgeService, 1 to 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Version string `json:"version"`
-	// priority says which version is tried first. Versions without it come last, in the order of the list.
+	// priority defines the order in which versions are tried. Versions without a priority come last, in the order of the list.
 	// +optional
 	Priority *Priority `json:"priority,omitempty"`
 }
 
-// Priority is the place of a version among several.
+// Priority is the priority of a version among the versions of a service, and how often it is retried.
 type Priority struct {
-	// priority_value is the place: the lowest is tried first. 1 to 1000, each once among the versions of a service.
+	// priority_value is the priority, 1 to 1000: the version with the lowest value is tried first. It must be unique among the versions of a
+	// service.
 	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=1000
 	PriorityValue int32 `json:"priority_value"`
-	// retries is how often a version that does not start is tried again before the next one is, 0 to 100. The default is 0.
+	// retries is the number of times that a version that does not start is retried before the next version is tried, 0 to 100. The default is
+	// 0.
 	// +optional
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=100
 	Retries int32 `json:"retries,omitempty"`
-	// retry_durations is the time in which the retries have to happen, in seconds, 0 to 604800 (a week). The default is 0: no time
-	// is set.
+	// retry_durations is the time window of the retries in seconds, 0 to 604800 (a week). The default is 0: no limit.
 	// +optional
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=604800
 	RetryDurations int32 `json:"retry_durations,omitempty"`
-	// verified_durations is how long a version has to run until it counts as started, in seconds, 0 to 604800 (a week). The default is 0:
-	// as soon as the cluster says that it runs.
+	// verified_durations is the time in seconds that a version must run before it counts as started, 0 to 604800 (a week). The default is 0:
+	// it counts as started as soon as the cluster reports that it runs.
 	// +optional
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=604800
@@ -94,20 +95,20 @@ type Priority struct {
 
 // ServiceInput sets variables of a service.
 type ServiceInput struct {
-	// serviceOrgid is the namespace of the service. The default is the namespace of the object that has the input.
+	// serviceOrgid is the namespace of the service. The default is the namespace of the object that contains the input. At most 63 characters.
 	// +optional
 	// +k8s:validation:maxLength=63
 	ServiceOrgid string `json:"serviceOrgid,omitempty"`
-	// serviceUrl is the name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	// serviceUrl is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	ServiceUrl string `json:"serviceUrl"`
-	// serviceArch is the architecture that the variables are for. "" (the default) and "*" are all.
+	// serviceArch is the architecture to which the variables apply. "" (the default) and "*" mean all architectures.
 	// +optional
 	// +k8s:validation:maxLength=63
 	ServiceArch string `json:"serviceArch,omitempty"`
-	// serviceVersionRange are the versions that the variables are for, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version is
-	// the range from there on. The default is all versions. At most 128 characters.
+	// serviceVersionRange is the range of versions to which the variables apply, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version
+	// means that version and all later ones. The default is all versions. At most 128 characters.
 	// +optional
 	// +k8s:validation:maxLength=128
 	ServiceVersionRange string `json:"serviceVersionRange,omitempty"`
@@ -119,13 +120,13 @@ type ServiceInput struct {
 	Inputs []Input `json:"inputs,omitempty"`
 }
 
-// Input is the value of a variable. It is no place for secrets: users who may read the object can read it.
+// Input is the value of a variable. It must not contain secrets: all users who may read the object can read it.
 type Input struct {
-	// name of the variable, as the service has it in userInput, 1 to 128 characters.
+	// name is the name of the variable, as in userInput of the service, 1 to 128 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=128
 	Name string `json:"name"`
-	// value of the variable, of the type that the service says: a text of at most 4096 characters, a number, true or false, or a list of
-	// at most 128 texts.
+	// value is the value of the variable, of the type that the service declares: a string of at most 4096 characters, a number, a boolean, or
+	// a list of at most 128 strings.
 	Value Value `json:"value"`
 }

@@ -12,72 +12,70 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent
-// registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these
-// properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
-// openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
+// registers. Users write the spec, which is the node policy. Only the agent of the node writes the status. The hub derives these properties
+// from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion,
+// openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
 type EdgeNode struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update
-	// the edgenode, by its name or by a set.
+	// spec is the node policy: the properties of the node, and its constraints on services. Users who may update the edgenode, by its name or
+	// by a set, write it.
 	// +optional
 	Spec EdgeNodeSpec `json:"spec,omitempty"`
-	// status are the facts of the node. Its own agent writes them.
+	// status contains the facts of the node. Its own agent writes it.
 	// +optional
 	Status EdgeNodeStatus `json:"status,omitempty"`
 }
 
 // EdgeNodeSpec is the policy of a node.
 type EdgeNodeSpec struct {
-	// nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces
-	// there.
+	// nodeType is cluster (the default) or device. Nothing is delivered to devices: only rules and checks support them, and ignore namespaces
+	// for them.
 	// +optional
 	// +default="cluster"
 	// +k8s:validation:maxLength=16
 	NodeType NodeType `json:"nodeType,omitempty"`
-	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the
-	// pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are
-	// bound to its namespace.
+	// pattern is the DeploymentPattern of the node, as <namespace>/<name>. A node with a pattern gets the services of the pattern, and none of
+	// a DeploymentPolicy. By default, a node has no pattern. A pattern applies only to nodes of the sets that are bound to its namespace.
 	// +optional
 	// +k8s:validation:maxLength=317
 	Pattern string `json:"pattern,omitempty"`
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	// +optional
 	// +k8s:validation:maxLength=253
 	Label string `json:"label,omitempty"`
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	// +optional
 	// +k8s:validation:maxLength=4096
 	Description string `json:"description,omitempty"`
 	Policy      `json:",inline"`
-	// deployment changes properties and constraints for deployments. Its properties replace those above that have the same name. Its
-	// constraints replace all those above, if it has any.
+	// deployment overrides properties and constraints for deployments. Its properties replace the properties above with the same names. If it
+	// has constraints, they replace all constraints above.
 	// +optional
 	Deployment *Policy `json:"deployment,omitempty"`
-	// management changes properties and constraints for the management of the node, in the same way. The hub keeps it, and decides
-	// nothing by it.
+	// management overrides properties and constraints for the management of the node, in the same way. The hub stores it and does not use it.
 	// +optional
 	Management *Policy `json:"management,omitempty"`
 }
 
-// NodeType says what a node is.
+// NodeType is the type of a node.
 type NodeType string
 
 const (
-	// NodeTypeCluster is a Kubernetes cluster, or a namespace of one.
+	// NodeTypeCluster is a Kubernetes cluster, or a namespace of a cluster.
 	NodeTypeCluster NodeType = "cluster"
-	// NodeTypeDevice is a machine with containers and without Kubernetes.
+	// NodeTypeDevice is a machine that runs containers without Kubernetes.
 	NodeTypeDevice NodeType = "device"
 )
 
-// EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every
-// constraint on it is false. It is never 0 or empty text.
+// EdgeNodeStatus contains the facts of a node as observed by its agent. A fact that the agent cannot observe is omitted, and is never 0 or
+// empty: it is unknown, and every constraint on it is false.
 type EdgeNodeStatus struct {
-	// arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not
-	// see nodes says its own.
+	// arch is the architecture of most nodes of the cluster as in GOARCH, such as amd64. At most 63 characters. An agent that may not list
+	// nodes reports its own architecture.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Arch string `json:"arch,omitempty"`
@@ -89,43 +87,43 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:minimum=1
 	Memory *int64 `json:"memory,omitempty"`
-	// kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.
+	// kubernetesVersion is the version that the API server of the cluster reports, such as v1.33.3. At most 253 characters.
 	// +optional
 	// +k8s:validation:maxLength=253
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is
-	// namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.
+	// namespace is the default namespace of services, a DNS label of 1 to 63 characters. If the node is namespace-scoped, it is the namespace
+	// of the agent; otherwise it is a different one, openhorizon-agent unless a flag of the agent sets another one.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace.
-	// As long as it is not known, nothing is deployed.
+	// namespaceScoped is true for an agent that deploys only to its own namespace, and false for an agent that deploys to any namespace. While
+	// it is unknown, nothing is deployed.
 	// +optional
 	NamespaceScoped *bool `json:"namespaceScoped,omitempty"`
-	// clusterID tells clusters apart: agents of one cluster report the same. At most 253 characters. By it the hub finds that two agents
-	// would put the same into one namespace.
+	// clusterID identifies the cluster: all agents of a cluster report the same. At most 253 characters. With it, the hub detects that two
+	// agents would deploy the same objects to one namespace.
 	// +optional
 	// +k8s:validation:maxLength=253
 	ClusterID string `json:"clusterID,omitempty"`
-	// clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a
-	// namespace alone can deploy services that have such objects only where they are there already.
+	// clusterObjects are the cluster-scoped objects that exist in the cluster, as far as the agent knows, at most 256. A namespace-scoped
+	// agent can deploy services with such objects only if the objects already exist.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=256
 	ClusterObjects []ClusterScopedObject `json:"clusterObjects,omitempty"`
-	// reportTime is when the agent wrote the facts.
+	// reportTime is the time at which the agent wrote the facts.
 	// +optional
 	ReportTime *metav1.Time `json:"reportTime,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgeNodeList is a list of EdgeNode.
+// EdgeNodeList is a list of EdgeNodes.
 type EdgeNodeList struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard list metadata.
 	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-	// items are the nodes.
+	// items is the list of EdgeNodes.
 	Items []EdgeNode `json:"items"`
 }

@@ -12,37 +12,37 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// ValueType says which of the fields of a Value counts.
+// ValueType defines which field of a Value is set.
 type ValueType string
 
 const (
-	// ValueNone is a value that is not there, or null.
+	// ValueNone is a value that is null or not set.
 	ValueNone ValueType = ""
-	// ValueString is a text.
+	// ValueString is a string.
 	ValueString ValueType = "String"
 	// ValueNumber is a number.
 	ValueNumber ValueType = "Number"
 	// ValueBoolean is true or false.
 	ValueBoolean ValueType = "Boolean"
-	// ValueList is a list of texts.
+	// ValueList is a list of strings.
 	ValueList ValueType = "List"
 )
 
-// Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.
+// Value is a string, a number, a boolean, or a list of strings. Its JSON form is the plain value.
 type Value struct {
-	// type says which of the others counts.
+	// type defines which of the other fields is set.
 	Type ValueType `json:"-"`
-	// string is the text.
+	// string is the string.
 	String string `json:"-"`
 	// number is the number. Numbers have the range and the precision of float64.
 	Number float64 `json:"-"`
-	// boolean is true or false.
+	// boolean is the boolean.
 	Boolean bool `json:"-"`
-	// list are the texts of a list.
+	// list are the strings of a list.
 	List []string `json:"-"`
 }
 
-// Any is the value as encoding/json has it. It is nil for a value that is not there.
+// Any returns the value as encoding/json decodes it, or nil if it is null or not set.
 func (v Value) Any() any {
 	switch v.Type {
 	case ValueString:
@@ -63,7 +63,7 @@ func (v Value) Any() any {
 	return nil
 }
 
-// ValueOf is the Value of what encoding/json or CBOR have decoded.
+// ValueOf returns the Value for a value that encoding/json or CBOR decoded.
 func ValueOf(decoded any) (Value, error) {
 	switch typed := decoded.(type) {
 	case nil:
@@ -76,7 +76,7 @@ func ValueOf(decoded any) (Value, error) {
 		return Value{Type: ValueNumber, Number: typed}, nil
 	case int64:
 		number := float64(typed)
-		// Larger numbers than 1<<53 are read as they were written if they end in zeros, as this type writes them.
+		// Integers above 1<<53 are accepted only in the form in which this type writes them, which ends in zeros.
 		if read := strconv.FormatFloat(number, 'f', -1, 64); read != strconv.FormatInt(typed, 10) {
 			return Value{}, fmt.Errorf("the number %d would become %s, since numbers have the precision of float64: write it in quotes", typed, read)
 		}
@@ -97,12 +97,12 @@ func ValueOf(decoded any) (Value, error) {
 	return Value{}, fmt.Errorf("a value must be a string, a number, true, false, or a list of strings")
 }
 
-// MarshalJSON writes the value itself.
+// MarshalJSON encodes the plain value.
 func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.Any())
 }
 
-// UnmarshalJSON reads the value itself.
+// UnmarshalJSON decodes the plain value.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	var decoded any
 	if err := utiljson.Unmarshal(data, &decoded); err != nil {
@@ -111,12 +111,12 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return v.set(decoded)
 }
 
-// MarshalCBOR writes the value itself.
+// MarshalCBOR encodes the plain value.
 func (v Value) MarshalCBOR() ([]byte, error) {
 	return cbor.Marshal(v.Any())
 }
 
-// UnmarshalCBOR reads the value itself.
+// UnmarshalCBOR decodes the plain value.
 func (v *Value) UnmarshalCBOR(data []byte) error {
 	var decoded any
 	if err := cbor.Unmarshal(data, &decoded); err != nil {
@@ -130,11 +130,11 @@ func (v *Value) set(decoded any) (err error) {
 	return err
 }
 
-// OpenAPISchemaType is the type in OpenAPI version 2, which has no name for one of several.
+// OpenAPISchemaType returns no type for OpenAPI version 2, which cannot express a union of types.
 func (Value) OpenAPISchemaType() []string { return nil }
 
-// OpenAPISchemaFormat is the format in OpenAPI.
+// OpenAPISchemaFormat returns the format in OpenAPI.
 func (Value) OpenAPISchemaFormat() string { return "" }
 
-// OpenAPIV3OneOfTypes are the types in OpenAPI version 3.
+// OpenAPIV3OneOfTypes returns the types in OpenAPI version 3.
 func (Value) OpenAPIV3OneOfTypes() []string { return []string{"array", "boolean", "number", "string"} }

@@ -3,69 +3,69 @@
 
 package v1alpha1
 
-// Properties that the hub makes of what it knows of a node. No spec can set them, but for the last.
+// Built-in properties, which the hub derives from the facts of a node. No spec can set them, except the last one.
 const (
-	// PropertyArch is status.arch.
+	// PropertyArch has the value of status.arch.
 	PropertyArch = "openhorizon.arch"
-	// PropertyCPU is status.cpu.
+	// PropertyCPU has the value of status.cpu.
 	PropertyCPU = "openhorizon.cpu"
-	// PropertyMemory is status.memory.
+	// PropertyMemory has the value of status.memory.
 	PropertyMemory = "openhorizon.memory"
-	// PropertyKubernetesVersion is status.kubernetesVersion.
+	// PropertyKubernetesVersion has the value of status.kubernetesVersion.
 	PropertyKubernetesVersion = "openhorizon.kubernetesVersion"
-	// PropertyKubernetesNamespace is status.namespace.
+	// PropertyKubernetesNamespace has the value of status.namespace.
 	PropertyKubernetesNamespace = "openhorizon.kubernetesNamespace"
-	// PropertyKubernetesNamespaceScoped is status.namespaceScoped.
+	// PropertyKubernetesNamespaceScoped has the value of status.namespaceScoped.
 	PropertyKubernetesNamespaceScoped = "openhorizon.kubernetesNamespaceScoped"
-	// PropertyAllowPrivileged says whether containers with privileges may run. Users may set it, as they may in Open Horizon.
+	// PropertyAllowPrivileged reports whether privileged containers may run. Users may set it, as in Open Horizon.
 	PropertyAllowPrivileged = "openhorizon.allowPrivileged"
 )
 
-// Labels of EdgePlacements, and of the works of these.
+// Labels of EdgePlacements and of their works.
 const (
 	// NodeLabel is the name of the node.
 	NodeLabel = GroupName + "/node"
-	// PolicyLabel is the name of the policy, or its hash where that is longer than a label may be.
+	// PolicyLabel is the name of the policy, or its hash if the name is too long for a label.
 	PolicyLabel = GroupName + "/policy"
-	// PatternLabel is the name of the pattern, or its hash where that is longer than a label may be.
+	// PatternLabel is the name of the pattern, or its hash if the name is too long for a label.
 	PatternLabel = GroupName + "/pattern"
 )
 
-// AuthorAnnotation of a DeploymentPolicy, DeploymentPattern or EdgeService records who wrote its spec last, as JSON: services of other namespaces are
-// deployed for a policy or pattern as far as its author may get them, and with the feature gate NilExecutorValidating the authors of all three may
-// have works without an executor. Only hub-apiserver writes it.
+// AuthorAnnotation of a DeploymentPolicy, DeploymentPattern or EdgeService records the user who last wrote its spec, as JSON. A policy or
+// pattern can deploy services of other namespaces only if its author may get them. With the feature gate NilExecutorValidating, works
+// without an executor are created only if the authors of the policy or pattern and of its services may have such works. Only hub-apiserver
+// writes it.
 const AuthorAnnotation = GroupName + "/author"
 
 // Types of conditions of DeploymentPolicies and DeploymentPatterns.
 const (
-	// ConditionValid is True when all services are there, may be used, and can be deployed together.
+	// ConditionValid reports whether all services exist, may be used, and can be deployed together.
 	ConditionValid = "Valid"
-	// ConditionPlaced is True when each selected node has its placement.
+	// ConditionPlaced reports whether each selected node has its placement.
 	ConditionPlaced = "Placed"
-	// ConditionRunning is True when each placement is Running.
+	// ConditionRunning reports whether each placement is Running.
 	ConditionRunning = "Running"
 )
 
-// Reasons of these conditions.
+// Reasons of the conditions of DeploymentPolicies and DeploymentPatterns.
 const (
-	// ReasonAsExpected means that the state is the desired one.
+	// ReasonAsExpected is set when the state is the desired one.
 	ReasonAsExpected = "AsExpected"
-	// ReasonServiceNotFound means that no version of an EdgeService that the spec names exists.
+	// ReasonServiceNotFound is set when no EdgeService exists for any of the versions that the spec names.
 	ReasonServiceNotFound = "ServiceNotFound"
-	// ReasonServiceNotAllowed means that a service of another namespace is no longer public, and the user who wrote the spec may not get
-	// it.
+	// ReasonServiceNotAllowed is set when a service of another namespace is no longer public, and the user who wrote the spec may not get it.
 	ReasonServiceNotAllowed = "ServiceNotAllowed"
-	// ReasonNoBoundSet means that no set is bound to the namespace, so that no node can be chosen.
+	// ReasonNoBoundSet is set when no set is bound to the namespace, so that no node can be selected.
 	ReasonNoBoundSet = "NoBoundSet"
-	// ReasonNoNodeSelected means that the rules exclude every node.
+	// ReasonNoNodeSelected is set when the rules exclude every node.
 	ReasonNoNodeSelected = "NoNodeSelected"
-	// ReasonProgressing means that placements are in progress.
+	// ReasonProgressing is set when placements are in progress.
 	ReasonProgressing = "Progressing"
-	// ReasonPlacementsFailed means that placements are Failed.
+	// ReasonPlacementsFailed is set when placements are Failed.
 	ReasonPlacementsFailed = "PlacementsFailed"
 )
 
-// Kinds that a placement is of.
+// Kinds that a placement can belong to.
 const (
 	// KindDeploymentPolicy is the kind DeploymentPolicy.
 	KindDeploymentPolicy = "DeploymentPolicy"
@@ -74,10 +74,10 @@ const (
 )
 
 const (
-	// PlacementFinalizer keeps an EdgePlacement until its work is gone.
+	// PlacementFinalizer protects an EdgePlacement until its work is deleted.
 	PlacementFinalizer = GroupName + "/work"
-	// PlacementHashLabel of a work is a hash of the namespace and the name of its EdgePlacement. Works with it are the hub's.
+	// PlacementHashLabel of a work is a hash of the namespace and the name of its EdgePlacement. The hub created the works that have it.
 	PlacementHashLabel = GroupName + "/placement-hash"
-	// PlacementAnnotation of a work has them as <namespace>/<name>.
+	// PlacementAnnotation of a work is the namespace and the name of its EdgePlacement, as <namespace>/<name>.
 	PlacementAnnotation = GroupName + "/placement"
 )

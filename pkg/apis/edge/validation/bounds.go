@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// MaxArchive is how many bytes the archive of a service has at most.
+	// MaxArchive is the maximum size of the archive of a service, in bytes.
 	MaxArchive = 512_000
-	// MostWeight is how many bytes an EdgeService may have in its entries to be looked at.
+	// MostWeight is the maximum weight of an EdgeService, as measured by bounds.Heavier: 768 KiB.
 	MostWeight = 768 << 10
 
 	maxName         = validation.DNS1123SubdomainMaxLength

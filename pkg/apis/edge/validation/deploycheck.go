@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// ValidateDeployCheck checks a question. It is stored nowhere, so its name is not looked at.
+// ValidateDeployCheck validates a request. It is not stored, so its name is not validated.
 func ValidateDeployCheck(c *edge.DeployCheck, languages Languages) field.ErrorList {
 	spec, path := &c.Spec, field.NewPath("spec")
 	errs := oneQuestion(spec, path)

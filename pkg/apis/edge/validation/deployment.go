@@ -17,12 +17,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// ValidateDeploymentPolicy checks a new policy. Whether the user may use its services is checked at admission.
+// ValidateDeploymentPolicy validates a new policy. Admission checks whether the user may use its services.
 func ValidateDeploymentPolicy(p *edge.DeploymentPolicy, languages Languages) field.ErrorList {
 	return append(originMeta(&p.ObjectMeta), validatePolicySpec(&p.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateDeploymentPolicyUpdate checks a change of a policy.
+// ValidateDeploymentPolicyUpdate validates an update of a policy.
 func ValidateDeploymentPolicyUpdate(p, old *edge.DeploymentPolicy, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, author.Validate(edge.AuthorAnnotation, &p.ObjectMeta, &old.ObjectMeta)...)
@@ -32,19 +32,19 @@ func ValidateDeploymentPolicyUpdate(p, old *edge.DeploymentPolicy, languages Lan
 	return append(errs, validatePolicySpec(&p.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateDeploymentPolicyStatusUpdate checks a change of the status of a policy.
+// ValidateDeploymentPolicyStatusUpdate validates an update of the status of a policy.
 func ValidateDeploymentPolicyStatusUpdate(p, old *edge.DeploymentPolicy) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateDeploymentStatus(&p.Status, field.NewPath("status"))...)
 }
 
-// ValidateDeploymentPattern checks a new pattern. Whether the user may use its services, and whether they can be deployed together, is
-// checked at admission.
+// ValidateDeploymentPattern validates a new pattern. Admission checks whether the user may use its services, and whether they can be deployed
+// together.
 func ValidateDeploymentPattern(p *edge.DeploymentPattern, languages Languages) field.ErrorList {
 	return append(originMeta(&p.ObjectMeta), validatePatternSpec(&p.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateDeploymentPatternUpdate checks a change of a pattern.
+// ValidateDeploymentPatternUpdate validates an update of a pattern.
 func ValidateDeploymentPatternUpdate(p, old *edge.DeploymentPattern, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, author.Validate(edge.AuthorAnnotation, &p.ObjectMeta, &old.ObjectMeta)...)
@@ -54,7 +54,7 @@ func ValidateDeploymentPatternUpdate(p, old *edge.DeploymentPattern, languages L
 	return append(errs, validatePatternSpec(&p.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateDeploymentPatternStatusUpdate checks a change of the status of a pattern.
+// ValidateDeploymentPatternStatusUpdate validates an update of the status of a pattern.
 func ValidateDeploymentPatternStatusUpdate(p, old *edge.DeploymentPattern) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateDeploymentStatus(&p.Status, field.NewPath("status"))...)

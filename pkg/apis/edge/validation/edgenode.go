@@ -17,18 +17,18 @@ import (
 
 var (
 	nodeTypes = []edge.NodeType{edge.NodeTypeCluster, edge.NodeTypeDevice}
-	// factForm matches facts of a node: they become values of properties, and are shown to users.
+	// factForm matches facts of a node, which become values of properties and are shown to users.
 	factForm = regexp.MustCompile(`^[!-~]*$`)
 )
 
-// ValidateEdgeNode checks a new node.
+// ValidateEdgeNode validates a new node.
 func ValidateEdgeNode(n *edge.EdgeNode, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&n.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	return append(errs, validateNodeSpec(&n.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateEdgeNodeUpdate checks a change of a node. A spec that stays the same is not checked again: what can be a part of it may
-// become less.
+// ValidateEdgeNodeUpdate validates an update of a node. An unchanged spec is not validated again, because a later version of the hub may
+// accept less.
 func ValidateEdgeNodeUpdate(n, old *edge.EdgeNode, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&n.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	if apiequality.Semantic.DeepEqual(n.Spec, old.Spec) {
@@ -37,7 +37,7 @@ func ValidateEdgeNodeUpdate(n, old *edge.EdgeNode, languages Languages) field.Er
 	return append(errs, validateNodeSpec(&n.Spec, languages, field.NewPath("spec"))...)
 }
 
-// ValidateEdgeNodeStatusUpdate checks a change of the facts of a node.
+// ValidateEdgeNodeStatusUpdate validates an update of the facts of a node.
 func ValidateEdgeNodeStatusUpdate(n, old *edge.EdgeNode) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&n.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateNodeStatus(&n.Status, field.NewPath("status"))...)

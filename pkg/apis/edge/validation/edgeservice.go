@@ -22,7 +22,7 @@ var variableTypes = []edge.PropertyType{
 	edge.PropertyString, edge.PropertyInt, edge.PropertyFloat, edge.PropertyBoolean, edge.PropertyList,
 }
 
-// ValidateEdgeService checks a new service. What is in its archive is checked at admission.
+// ValidateEdgeService validates a new service. Admission checks the content of its archive.
 func ValidateEdgeService(s *edge.EdgeService, languages Languages) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)
@@ -35,7 +35,7 @@ func ValidateEdgeService(s *edge.EdgeService, languages Languages) field.ErrorLi
 	return append(errs, wrong...)
 }
 
-// ValidateEdgeServiceUpdate checks a change of a service.
+// ValidateEdgeServiceUpdate validates an update of a service.
 func ValidateEdgeServiceUpdate(s, old *edge.EdgeService, languages Languages) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))

@@ -17,14 +17,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// Languages check what is written in a language of its own. pkg/apis imports no domain, so pkg/registry/edge passes them on from
-// pkg/constraint. Where one of them is nil, nothing that is written in it is valid.
+// Languages validates expressions and version ranges. pkg/apis imports no domain, so pkg/registry/edge passes the functions of
+// pkg/constraint. If a function is nil, every text of its language is invalid.
 type Languages struct {
-	// Constraint says what is wrong with one expression, as constraint.Parse does.
+	// Constraint returns why an expression is invalid, as constraint.Parse does.
 	Constraint func(expression string) error
-	// Constraints says what is wrong with a list of them, each of which can be read: together they may be too many comparisons.
+	// Constraints returns why a list of valid expressions is invalid: together they may have too many comparisons.
 	Constraints func(expressions []string) error
-	// VersionRange says what is wrong with a range of versions.
+	// VersionRange returns why a range of versions is invalid.
 	VersionRange func(text string) error
 }
 
@@ -71,7 +71,7 @@ func validatePolicy(policy *edge.Policy, languages Languages, path *field.Path) 
 	}
 	for i, expression := range policy.Constraints {
 		at := constraints.Index(i)
-		// Only what has a bound is parsed.
+		// Only expressions of limited length are parsed.
 		if tooLong := bounds.Length(at, expression, 0, maxConstraint); len(tooLong) > 0 {
 			errs = append(errs, tooLong...)
 			continue
@@ -102,7 +102,7 @@ func validateProperties(properties []edge.Property, path *field.Path) field.Erro
 	return errs
 }
 
-// propertyName refuses names that no constraint could have.
+// propertyName rejects names that no constraint can contain.
 func propertyName(name string, path *field.Path) field.ErrorList {
 	if errs := bounds.Filled(path, name, maxPropertyName); len(errs) > 0 {
 		return errs
@@ -158,7 +158,7 @@ func propertyValue(p *edge.Property, path *field.Path) field.ErrorList {
 	return bounds.Length(path, v.String, 0, maxValue)
 }
 
-// namespaceName refuses what is no name of a namespace, but not nothing.
+// namespaceName rejects a text that is neither empty nor a valid name of a namespace.
 func namespaceName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return nil
@@ -170,7 +170,7 @@ func namespaceName(name string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// once refuses a value that was there before.
+// once rejects a value that was seen before.
 func once(seen sets.Set[string], value string, path *field.Path) field.ErrorList {
 	if seen.Has(value) {
 		return field.ErrorList{field.Duplicate(path, value)}

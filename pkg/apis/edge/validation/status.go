@@ -54,7 +54,7 @@ func validateDeploymentStatus(s *edge.DeploymentStatus, path *field.Path) field.
 	return errs
 }
 
-// ValidateEdgePlacement checks a new placement.
+// ValidateEdgePlacement validates a new placement.
 func ValidateEdgePlacement(p *edge.EdgePlacement) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
@@ -64,7 +64,7 @@ func ValidateEdgePlacement(p *edge.EdgePlacement) field.ErrorList {
 	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateEdgePlacementUpdate checks a change of a placement: which services are placed, and where.
+// ValidateEdgePlacementUpdate validates an update of a placement. Only its services can change.
 func ValidateEdgePlacementUpdate(p, old *edge.EdgePlacement) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
@@ -76,7 +76,7 @@ func ValidateEdgePlacementUpdate(p, old *edge.EdgePlacement) field.ErrorList {
 	return append(errs, validatePlacementSpec(&p.Spec, path)...)
 }
 
-// ValidateEdgePlacementStatusUpdate checks a change of the status of a placement.
+// ValidateEdgePlacementStatusUpdate validates an update of the status of a placement.
 func ValidateEdgePlacementStatusUpdate(p, old *edge.EdgePlacement) field.ErrorList {
 	path, s := field.NewPath("status"), &p.Status
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))

@@ -14,19 +14,19 @@ import (
 
 var (
 	plainVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){0,2}$`)
-	// Leading zeros are as in the existing system: 1.01 is a version of a service.
+	// Leading zeros are valid, as in Open Horizon: 1.01 is a version of a service.
 	versionForm = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 	archForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9_.]*[a-z0-9])?$`)
 	nameForm    = regexp.MustCompile(`^[^\pZ\pC]+$`)
 )
 
-// Values of arch that are not architectures: of services, and of references to services.
+// Values of arch that are not architectures, in services and in references to services.
 var (
 	anyService   = []string{"*"}
 	anyReference = []string{"*", ""}
 )
 
-// plainVersion is a version as properties have it.
+// plainVersion reports whether a text is a version as in properties, without a suffix.
 func plainVersion(text string) bool {
 	return len(text) <= maxLabel && plainVersionForm.MatchString(text)
 }
@@ -47,7 +47,7 @@ func serviceURL(url string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// arch refuses what is no architecture. Some fields have others besides, which say that it is for any.
+// arch rejects a text that is not an architecture, except those in besides, which mean any architecture.
 func arch(arch string, besides []string, path *field.Path) field.ErrorList {
 	if slices.Contains(besides, arch) {
 		return nil

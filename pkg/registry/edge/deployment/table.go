@@ -13,19 +13,19 @@ import (
 
 // Namespace returns the column of clusterNamespace.
 func Namespace() metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters that is deployed to, if it is set."}
+	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters to deploy to, if it is set."}
 }
 
 // Columns returns the columns of nodes, after those of the kind.
 func Columns(more ...metav1.TableColumnDefinition) []metav1.TableColumnDefinition {
 	return append([]metav1.TableColumnDefinition{
-		{Name: "Selected", Type: "integer", Description: "How many nodes are not excluded by any rule."},
-		{Name: "Placed", Type: "integer", Description: "How many nodes have a placement."},
-		{Name: "Running", Type: "integer", Description: "On how many nodes everything runs, as their clusters report."},
-		{Name: "Failed", Type: "integer", Description: "On how many nodes it failed."},
+		{Name: "Selected", Type: "integer", Description: "Number of nodes that no rule excludes."},
+		{Name: "Placed", Type: "integer", Description: "Number of nodes that have a placement."},
+		{Name: "Running", Type: "integer", Description: "Number of nodes whose cluster reports that everything runs."},
+		{Name: "Failed", Type: "integer", Description: "Number of nodes whose placement failed."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "Valid", Type: "string", Description: "Whether the services exist and may be used, or why not."}),
-		table.Wide(metav1.TableColumnDefinition{Name: "Reached", Type: "integer", Description: "How many nodes there are in the sets that are bound to the namespace."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Valid", Type: "string", Description: "Whether the services exist and may be used, or the reason why not."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Reached", Type: "integer", Description: "Number of nodes in the sets that are bound to the namespace."}),
 	}, more...)
 }
 

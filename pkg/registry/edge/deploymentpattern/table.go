@@ -16,7 +16,7 @@ import (
 var tableConvertor = table.Convertor[*edge.DeploymentPattern]{
 	Columns: slices.Concat([]metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Services", Type: "integer", Description: "How many services the pattern has."},
+		{Name: "Services", Type: "integer", Description: "Number of services in the pattern."},
 		deployment.Namespace(),
 	}, deployment.Columns()),
 	Cells: func(p *edge.DeploymentPattern) []any {

@@ -19,7 +19,7 @@ var tableConvertor = table.Convertor[*edge.DeploymentPolicy]{
 		{Name: "Service", Type: "string", Description: "The service that is deployed."},
 		deployment.Namespace(),
 	}, deployment.Columns(table.Wide(metav1.TableColumnDefinition{
-		Name: "Excluded by", Type: "string", Description: "The rule that excludes most nodes."}))),
+		Name: "Excluded by", Type: "string", Description: "The rule that excludes the most nodes."}))),
 	Cells: func(p *edge.DeploymentPolicy) []any {
 		return slices.Concat([]any{p.Name, p.Spec.Service.Name, p.Spec.Service.ClusterNamespace},
 			deployment.Cells(&p.ObjectMeta, &p.Status), []any{deployment.ExcludedMost(&p.Status)})

@@ -16,16 +16,16 @@ const unknown = "unknown"
 var tableConvertor = table.Convertor[*edge.EdgeNode]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Type", Type: "string", Description: "What the node is: a cluster or a device."},
+		{Name: "Type", Type: "string", Description: "The type of the node: cluster or device."},
 		{Name: "Namespace", Type: "string", Description: "The default namespace of services."},
-		{Name: "Scope", Type: "string", Description: "Whether its agent deploys to any namespace of the cluster, or only to its own."},
+		{Name: "Scope", Type: "string", Description: "Whether the agent of the node deploys to any namespace of the cluster, or only to its own."},
 		{Name: "Arch", Type: "string", Description: "The architecture of the node."},
-		{Name: "Pattern", Type: "string", Description: "The pattern that the node runs. With one, no policy deploys to it."},
+		{Name: "Pattern", Type: "string", Description: "The pattern of the node. If it is set, no policy deploys to the node."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "CPU", Type: "string", Description: "How many CPUs the cluster has."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "CPU", Type: "string", Description: "Number of CPUs of the cluster."}),
 		table.Wide(metav1.TableColumnDefinition{Name: "Memory", Type: "string", Description: "The memory of the cluster, in MB."}),
-		table.Wide(metav1.TableColumnDefinition{Name: "Kubernetes", Type: "string", Description: "The version of Kubernetes."}),
-		table.Wide(metav1.TableColumnDefinition{Name: "Cluster ID", Type: "string", Description: "What agents of one cluster have in common."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Kubernetes", Type: "string", Description: "The Kubernetes version of the cluster."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Cluster ID", Type: "string", Description: "The identifier of the cluster, which all of its agents report."}),
 	},
 	Cells: func(n *edge.EdgeNode) []any {
 		return []any{

@@ -50,13 +50,13 @@ var Kind = &hubgeneric.Kind[*edge.EdgePlacement]{
 var tableConvertor = table.Convertor[*edge.EdgePlacement]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Node", Type: "string", Description: "The node that is deployed to."},
-		{Name: "Of", Type: "string", Description: "The policy or pattern."},
+		{Name: "Node", Type: "string", Description: "The node to deploy to."},
+		{Name: "Of", Type: "string", Description: "The policy or pattern that the placement belongs to."},
 		{Name: "Version", Type: "string", Description: "The version of the service, or of each service of a pattern."},
 		{Name: "Namespace", Type: "string", Description: "The namespace of the cluster, or that of each service of a pattern."},
 		{Name: "State", Type: "string", Description: "The state of the placement."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "Reason", Type: "string", Description: "Why it is in this state."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Reason", Type: "string", Description: "The reason for the state."}),
 		table.Wide(metav1.TableColumnDefinition{Name: "Work", Type: "string", Description: "The ManifestWork in the namespace of the node."}),
 	},
 	Cells: func(p *edge.EdgePlacement) []any {

@@ -13,14 +13,14 @@ import (
 var tableConvertor = table.Convertor[*edge.EdgeService]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Service", Type: "string", Description: "The name of the service, which its versions share."},
+		{Name: "Service", Type: "string", Description: "The name of the service, which all of its versions share."},
 		{Name: "Version", Type: "string", Description: "The version of the service."},
-		{Name: "Arch", Type: "string", Description: "The architecture that it is for."},
-		{Name: "Public", Type: "boolean", Description: "Whether policies of all namespaces may use it."},
-		{Name: "For", Type: "string", Description: "What it can be deployed to: clusters, devices, or both."},
+		{Name: "Arch", Type: "string", Description: "The architecture of the service."},
+		{Name: "Public", Type: "boolean", Description: "Whether policies and patterns of all namespaces may use the service."},
+		{Name: "For", Type: "string", Description: "The types of nodes that the service can be deployed to: clusters, devices, or both."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace that the archive requires, if any."}),
-		table.Wide(metav1.TableColumnDefinition{Name: "Objects", Type: "integer", Description: "How many objects there are in the archive."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace that the archive names, if it names exactly one."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Objects", Type: "integer", Description: "Number of objects in the archive."}),
 	},
 	Cells: func(s *edge.EdgeService) []any {
 		return []any{
