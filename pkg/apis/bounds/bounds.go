@@ -1,15 +1,15 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounds limits how long fields and lists may be. An object that was stored before there was a bound may stay above
-// it, as long as it does not grow.
+// Package bounds limits the length of fields and lists. An object that was stored before a limit existed may remain above the limit, as long
+// as it does not grow.
 package bounds
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Count refuses more entries than the most, unless there were as many before.
+// Count rejects a list with more items than the maximum, unless it had as many items before.
 func Count(path *field.Path, now, before, most int) field.ErrorList {
 	if now <= most || now <= before {
 		return nil
@@ -17,7 +17,7 @@ func Count(path *field.Path, now, before, most int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path, now, most)}
 }
 
-// Length refuses a value of more bytes than the most, unless one before was as long.
+// Length rejects a value with more bytes than the maximum, unless it was as long before.
 func Length(path *field.Path, value string, before, most int) field.ErrorList {
 	if len(value) <= most || len(value) <= before {
 		return nil
@@ -25,7 +25,7 @@ func Length(path *field.Path, value string, before, most int) field.ErrorList {
 	return field.ErrorList{field.TooLong(path, "" /* it is long */, most)}
 }
 
-// Longest is the length in bytes of the longest of some values.
+// Longest returns the length of the longest value of the items of a list, in bytes.
 func Longest[T any](list []T, value func(*T) string) int {
 	longest := 0
 	for i := range list {
@@ -34,7 +34,7 @@ func Longest[T any](list []T, value func(*T) string) int {
 	return longest
 }
 
-// Each refuses entries of a list that have a value of more bytes than the most, unless one was as long before.
+// Each rejects items of a list whose value has more bytes than the maximum, unless an item had a value as long before.
 func Each[T any](path *field.Path, name string, now, before []T, most int, value func(*T) string) field.ErrorList {
 	var errs field.ErrorList
 	stored := Longest(before, value)
@@ -48,7 +48,7 @@ func Each[T any](path *field.Path, name string, now, before []T, most int, value
 	return errs
 }
 
-// Filled refuses an empty value, and one of more bytes than the most.
+// Filled rejects an empty value, and a value with more bytes than the maximum.
 func Filled(path *field.Path, value string, most int) field.ErrorList {
 	switch {
 	case value == "":

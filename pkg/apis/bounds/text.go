@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// IsPlain reports whether a text may be printed to a terminal and written into YAML as it is. It has no control characters but tabs and line
-// ends, no line or paragraph separators of Unicode, nothing that changes the direction in which other text is shown, and no invalid UTF-8.
+// IsPlain reports whether a text can be printed to a terminal and written to YAML unchanged. Such a text has no control characters except tabs
+// and line breaks, no line or paragraph separators of Unicode, no characters that change the direction of other text, and no invalid UTF-8.
 func IsPlain(text string) bool {
 	_, found := NotPlain(text)
 	return !found
 }
 
-// NotPlain returns the first character of a text that IsPlain refuses.
+// NotPlain returns the first character of a text that IsPlain rejects.
 func NotPlain(text string) (r rune, found bool) {
 	for i := 0; i < len(text); {
-		if c := text[i]; c >= ' ' && c < 0x7f { // most texts have nothing else
+		if c := text[i]; c >= ' ' && c < 0x7f { // the common case
 			i++
 			continue
 		}
@@ -31,7 +31,7 @@ func NotPlain(text string) (r rune, found bool) {
 	return 0, false
 }
 
-// NotYAML returns the first character of JSON that no reader of YAML takes, which kubectl has read JSON for -o yaml.
+// NotYAML returns the first character of JSON that is invalid in YAML. kubectl parses JSON as YAML for -o yaml.
 func NotYAML(json string) (r rune, found bool) {
 	for i := 0; i < len(json); {
 		if c := json[i]; c < 0x7f { // JSON escapes those below U+0020
@@ -47,7 +47,7 @@ func NotYAML(json string) (r rune, found bool) {
 	return 0, false
 }
 
-// Plain returns a text with U+FFFD in place of each character that IsPlain refuses.
+// Plain returns a text in which each character that IsPlain rejects is replaced by U+FFFD.
 func Plain(text string) string {
 	if IsPlain(text) {
 		return text
@@ -61,7 +61,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// isOdd reports whether IsPlain refuses a character. A carriage return is odd unless a line feed follows, which the caller checks.
+// isOdd reports whether IsPlain rejects a character. A carriage return is odd unless a line feed follows, which the caller checks.
 func isOdd(r rune) bool {
 	switch {
 	case r == '\t', r == '\n':
@@ -72,7 +72,7 @@ func isOdd(r rune) bool {
 		return true
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // embeddings, overrides and isolates
 		return true
-	case r == 0xfffe, r == 0xffff: // no characters, and refused by readers of YAML
+	case r == 0xfffe, r == 0xffff: // not characters, and invalid in YAML
 		return true
 	}
 	return false

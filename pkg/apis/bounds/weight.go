@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// mostFaults is the maximum number of faults of one object that are reported. Kubernetes joins them to one text in a time that grows
-	// with their square, and few bytes of a request can be a fault.
+	// mostFaults is the maximum number of reported faults of one object. Kubernetes joins them to one text in quadratic time, and a few
+	// bytes of a request can cause a fault.
 	mostFaults = 64
 
-	// What entries add to what is in them, at least, when they are stored: quotes and commas of a text, and names of fields.
+	// The minimum number of bytes that an item adds to its content when it is stored: the quotes and commas of a string, or the names of fields.
 	textWeight   = 3
 	objectWeight = 12
 )
 
-// First are the first faults of many, with the number of the others.
+// First returns the first faults of a long list, and an error with the number of the others.
 func First(errs field.ErrorList) field.ErrorList {
 	if len(errs) <= mostFaults {
 		return errs
@@ -32,15 +32,15 @@ func First(errs field.ErrorList) field.ErrorList {
 	})
 }
 
-// Heavier reports whether an object has more bytes in its texts and entries than the most. It takes no more time than so many
-// bytes need, and encodes nothing: it comes before all other work on a request.
+// Heavier reports whether the strings and items of an object have more bytes than the maximum. It runs before all other work on a request: it
+// encodes nothing, and its time is limited by the maximum.
 func Heavier(object any, most int) bool {
 	s := scale{left: most}
 	s.add(reflect.ValueOf(object))
 	return s.left < 0
 }
 
-// scale weighs until nothing is left.
+// scale adds up the weight of values until the limit is exceeded.
 type scale struct{ left int }
 
 func (s *scale) add(v reflect.Value) {
@@ -56,7 +56,7 @@ func (s *scale) add(v reflect.Value) {
 		s.left -= v.Len()
 	case reflect.Struct:
 		for i := range v.NumField() {
-			// What is not exported is not sent.
+			// Fields that are not exported are not part of the wire format.
 			if v.Type().Field(i).IsExported() {
 				s.add(v.Field(i))
 			}

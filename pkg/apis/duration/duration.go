@@ -12,24 +12,24 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// maxText is the maximum length of the text of a duration. The longest that time.Duration writes has 25 characters.
+// maxText is the maximum length of the text of a duration. The longest text that time.Duration returns has 25 characters.
 const maxText = 64
 
-// Duration is a length of time, in numbers with units, such as 90m or 1h30m. It is read back as it was written. The units are h, m, s, ms, us
-// and ns, and the text has at most 64 characters.
+// Duration is a length of time as numbers with units, such as 90m or 1h30m. The server returns it in the form in which it was written. The
+// units are h, m, s, ms, us and ns, and the text has at most 64 characters.
 type Duration struct {
-	// Duration is the time.
+	// Duration is the length of time.
 	time.Duration `json:"-"`
-	// text is the text that the duration was decoded from. It is used as long as it has the same value.
+	// text is the text from which the duration was decoded. Text returns it as long as it has the same value.
 	text string `json:"-"`
 }
 
 func init() {
-	// The generation counts, and controllers act, when a duration changes, and not when it is written in another way.
+	// The generation increases, and controllers reconcile, only if the length of time changes, and not its form.
 	utilruntime.Must(equality.Semantic.AddFuncs(Duration.Equal))
 }
 
-// Parse reads a duration and keeps the text.
+// Parse returns the duration of a text, which it remembers.
 func Parse(text string) (Duration, error) {
 	if len(text) > maxText {
 		return Duration{}, fmt.Errorf("a duration must have at most %d characters, such as 1h30m, not %d", maxText, len(text))
@@ -41,7 +41,7 @@ func Parse(text string) (Duration, error) {
 	return Duration{Duration: parsed, text: text}, nil
 }
 
-// Text returns the duration as it was written. One that a program has made or changed is written as time.Duration does.
+// Text returns the duration in the form in which it was written. For a duration that a program set or changed, it is the form of time.Duration.
 func (d Duration) Text() string {
 	if parsed, err := time.ParseDuration(d.text); err == nil && parsed == d.Duration {
 		return d.text
@@ -49,10 +49,10 @@ func (d Duration) Text() string {
 	return d.String()
 }
 
-// Equal reports whether both are as long, however they are written.
+// Equal reports whether two durations have the same length, in any form.
 func (d Duration) Equal(other Duration) bool { return d.Duration == other.Duration }
 
-// UnmarshalJSON reads the text of a duration. A null leaves the duration as it is.
+// UnmarshalJSON decodes the text of a duration. A null does not change the duration.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -69,14 +69,14 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the text of the duration.
+// MarshalJSON encodes the text of the duration.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Text()) }
 
-// ToUnstructured returns the text of the duration, as converters to unstructured objects and server-side apply want it.
+// ToUnstructured returns the text of the duration, which converters to unstructured objects and server-side apply require.
 func (d Duration) ToUnstructured() any { return d.Text() }
 
 // OpenAPISchemaType returns the type in OpenAPI.
 func (Duration) OpenAPISchemaType() []string { return []string{"string"} }
 
-// OpenAPISchemaFormat returns the format in OpenAPI: none.
+// OpenAPISchemaFormat returns no format for OpenAPI.
 func (Duration) OpenAPISchemaFormat() string { return "" }
