@@ -44,8 +44,8 @@ var rules = []rule{
 	{"who as a subject", regexp.MustCompile(`(^|[.:;] )Who [^.?]*\.`), "a user who, users who", 0.2},
 	{"meanwhile", regexp.MustCompile(`(?i)\b(meanwhile|by now|by then)\b`), "concurrently, since then, already", 0.3},
 	{"is to be", regexp.MustCompile(`(?i)\b(is|are|was|were) to (be|have|do|go|come|say)\b`), "must, should, or the verb alone", 0.3},
-	{"says how", regexp.MustCompile(`(?i)\b(says|say|tells|tell) (how|which|whether|who|whose|where|when|since)\b`), "a noun or a verb: defines, identifies, reports whether, is the number of", 2},
-	{"is how many", regexp.MustCompile(`(?i)\bis (how (many|much|long|often|far|old)|since when|until when|from when)\b`), "is the number of, is the time since, is the interval", 1},
+	{"says how", regexp.MustCompile(`(?i)\b(says|say|tells|tell) (how|which|whether|who|whose|where|when|since)\b`), "a noun or a verb: defines, identifies, reports whether, is the number of", 0.6},
+	{"is how many", regexp.MustCompile(`(?i)\bis (how (many|much|long|often|far|old)|since when|until when|from when)\b`), "is the number of, is the time since, is the interval", 0.2},
 	{"let go", regexp.MustCompile(`(?i)\blets? [a-z ]*\b(go|be|through)\b`), "release, allow, skip, orphan", 0.2},
 }
 
