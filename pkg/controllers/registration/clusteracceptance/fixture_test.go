@@ -128,7 +128,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 }
 
 // claimed returns the index values of the caches.
-func (f *fixture) claimed(obj client.Object) []string { return f.process.claimed(obj) }
+func (f *fixture) claimed(obj client.Object) []string { return f.process.newIdentities().claimed(obj) }
 
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()

@@ -33,7 +33,7 @@ func older(f *fixture) {
 func (f *fixture) age(name string) {
 	f.Helper()
 	// They had a role for each cluster.
-	if err := f.process.ensureOwnRole(f.Context(), name); err != nil {
+	if err := f.process.newPass(name).objects.ensureOwnRole(f.Context()); err != nil {
 		f.Fatal(err)
 	}
 	kept, role := must(record.Get(f.Context(), f.client, name))(f.T), f.role(name)

@@ -4,6 +4,7 @@
 package clusteracceptance
 
 import (
+	"context"
 	"errors"
 	"hash/fnv"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
 const (
@@ -25,11 +27,17 @@ const (
 type paces struct {
 	clock clock.PassiveClock
 
-	mu sync.Mutex
-	of map[string]retryState
+	mu     sync.Mutex
+	states map[string]retryState
 }
 
-// retryState is the pace of one cluster.
+// pace is the times for one cluster.
+type pace struct {
+	*paces
+	cluster string
+}
+
+// retryState is the state of one cluster.
 type retryState struct {
 	// what is the operation. A different operation may be tried at once.
 	what     string
@@ -44,14 +52,16 @@ type retryState struct {
 }
 
 func newPaces(clock clock.PassiveClock) *paces {
-	return &paces{clock: clock, of: map[string]retryState{}}
+	return &paces{clock: clock, states: map[string]retryState{}}
 }
 
+func (p *paces) of(cluster string) pace { return pace{p, cluster} }
+
 // wait returns the delay of the next try, and the result of the last.
-func (p *paces) wait(cluster, what string) (time.Duration, error) {
+func (p pace) wait(what string) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.of[cluster]; s.what == what {
+	if s := p.states[p.cluster]; s.what == what {
 		return max(0, s.next.Sub(p.clock.Now())), s.last
 	}
 	return 0, nil
@@ -59,10 +69,10 @@ func (p *paces) wait(cluster, what string) (time.Duration, error) {
 
 // failed returns the delay of the next try: the longest for an error that a retry does not fix. It has a random part, so that clusters that failed
 // together, because their cloud was overloaded, do not retry together.
-func (p *paces) failed(cluster, what string, err error) time.Duration {
+func (p pace) failed(what string, err error) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of[cluster]
+	s := p.states[p.cluster]
 	if s.what != what {
 		s.what, s.failures = what, 0
 	}
@@ -73,65 +83,66 @@ func (p *paces) failed(cluster, what string, err error) time.Duration {
 	wait += rand.N(wait / 2)
 	s.failures++
 	s.last, s.next = err, p.clock.Now().Add(wait)
-	p.of[cluster] = s
+	p.states[p.cluster] = s
 	return wait
 }
 
 // succeeded ends the backoff.
-func (p *paces) succeeded(cluster string) {
+func (p pace) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.of[cluster]; s.what != "" {
-		p.of[cluster] = retryState{check: s.check}
+	if s := p.states[p.cluster]; s.what != "" {
+		p.states[p.cluster] = retryState{check: s.check}
 	}
 }
 
-// untilCheck returns the time until the next check of a cluster's identity, or 0 if it is due. The first check is a whole interval after the grant.
-func (p *paces) untilCheck(cluster string, granted time.Time, interval time.Duration) time.Duration {
+// untilCheck returns the time until the next check of the cluster's identity, or 0 if it is due. The first check is a whole interval after the grant.
+func (p pace) untilCheck(granted time.Time, interval time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	s := p.of[cluster]
+	s := p.states[p.cluster]
 	if s.check.IsZero() {
 		after := now
 		if first := granted.Add(interval); first.After(after) {
 			after = first
 		}
-		s.check = slot(cluster, interval, after)
-		p.of[cluster] = s
+		s.check = slot(p.cluster, interval, after)
+		p.states[p.cluster] = s
 	}
 	return max(0, s.check.Sub(now))
 }
 
-// checked moves the check of a cluster to its next slot.
-func (p *paces) checked(cluster string, interval time.Duration) {
+// checked moves the check of the cluster to its next slot.
+func (p pace) checked(interval time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of[cluster]
-	s.check = slot(cluster, interval, p.clock.Now())
-	p.of[cluster] = s
+	s := p.states[p.cluster]
+	s.check = slot(p.cluster, interval, p.clock.Now())
+	p.states[p.cluster] = s
 }
 
-// untilLook returns the time until the next check of what is left in a cluster, and checkAfter sets it.
-func (p *paces) untilLook(cluster string) time.Duration {
+// untilLeftCheck returns the time until the next check of what is left in a cluster that is being deleted, or 0 if it is due.
+func (p pace) untilLeftCheck() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, p.of[cluster].nextCheck.Sub(p.clock.Now()))
+	return max(0, p.states[p.cluster].nextCheck.Sub(p.clock.Now()))
 }
 
-func (p *paces) checkAfter(cluster string, wait time.Duration) {
+// checkLeftAfter sets the time of the next check of what is left in a cluster that is being deleted.
+func (p pace) checkLeftAfter(wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of[cluster]
+	s := p.states[p.cluster]
 	s.nextCheck = p.clock.Now().Add(wait)
-	p.of[cluster] = s
+	p.states[p.cluster] = s
 }
 
-// forget deletes the state of a cluster.
-func (p *paces) forget(cluster string) {
+// forget deletes the state of the cluster.
+func (p pace) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.of, cluster)
+	delete(p.states, p.cluster)
 }
 
 // slot returns the first time after the given one at which a cluster is checked. There is one in every interval, and its offset follows from the
@@ -147,4 +158,31 @@ func slot(cluster string, interval time.Duration, after time.Time) time.Time {
 		next = next.Add(interval)
 	}
 	return next
+}
+
+// callLimits limits the concurrent calls, by the name of the driver.
+type callLimits map[string]chan struct{}
+
+func newCallLimits(drivers driver.Drivers) callLimits {
+	limits := callLimits{}
+	for _, driver := range drivers {
+		limits[driver.Name()] = make(chan struct{}, callers)
+	}
+	return limits
+}
+
+// call calls a driver, unless it has the maximum number of calls in progress.
+func (l callLimits) call(ctx context.Context, driver driver.Driver, do func(context.Context) error) error {
+	busy := l[driver.Name()]
+	select {
+	case busy <- struct{}{}:
+	case <-time.After(callPatience):
+		return kit.Requeue(busyDriver + rand.N(busyDriver))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-busy }()
+	ctx, cancel := context.WithTimeout(ctx, driverTimeout)
+	defer cancel()
+	return do(ctx)
 }

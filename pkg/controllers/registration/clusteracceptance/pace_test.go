@@ -106,18 +106,18 @@ func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
 func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 	p := newFixture(t).process.paces
 	for range 40 {
-		if wait := p.failed("c1", "grant", nil); wait < firstRetry || wait > lastRetry*3/2 {
+		if wait := p.of("c1").failed("grant", nil); wait < firstRetry || wait > lastRetry*3/2 {
 			t.Errorf("waits %s", wait)
 		}
 	}
 	waits := func(cluster, what string) bool {
-		wait, _ := p.wait(cluster, what)
+		wait, _ := p.of(cluster).wait(what)
 		return wait > 0
 	}
 	if !waits("c1", "grant") || waits("c1", "revoke") || waits("c2", "grant") {
 		t.Error("a revocation, or another cluster, waits for a grant")
 	}
-	p.succeeded("c1")
+	p.of("c1").succeeded()
 	if waits("c1", "grant") {
 		t.Error("waits after a success")
 	}

@@ -39,52 +39,57 @@ var addOns = schema.GroupVersion{Group: "addon.open-cluster-management.io", Vers
 // CustomResourceDefinitions, would create their works again if these were deleted first.
 var delivered = []schema.GroupVersionKind{addOns.WithKind("ManagedClusterAddOn"), workv1.SchemeGroupVersion.WithKind("ManifestWork")}
 
-// removeDelivered deletes the works and add-ons of a cluster that is being deleted, and waits until its agent has deleted their objects in the
+// deleteDelivered deletes the works and add-ons of a cluster that is being deleted, and waits until its agent has deleted their objects in the
 // cluster: for that the agent needs its rights. It skips clusters that are not accepted, whose agent has none, and namespaces that do not belong to
 // the cluster.
-func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
-	if !cluster.Spec.HubAcceptsClient {
+func (p *pass) deleteDelivered(ctx context.Context) error {
+	if !p.cluster.Spec.HubAcceptsClient {
 		return nil
 	}
 	namespace := &corev1.Namespace{}
-	if err := r.live.Get(ctx, client.ObjectKey{Name: cluster.Name}, namespace); err != nil {
+	if err := p.live.Get(ctx, client.ObjectKey{Name: p.name}, namespace); err != nil {
 		return kit.IgnoreGone(err)
 	}
-	if namespace.Labels[registration.ClusterNameLabel] != cluster.Name {
+	if namespace.Labels[registration.ClusterNameLabel] != p.name {
 		return nil
 	}
 	// Each check lists objects, so events do not cause one.
-	if wait := r.paces.untilLook(cluster.Name); wait > 0 {
+	if wait := p.pace.untilLeftCheck(); wait > 0 {
 		return kit.Requeue(wait)
 	}
 	for _, kind := range delivered {
-		left, err := r.left(ctx, kind, cluster.Name)
-		if err != nil {
-			return fmt.Errorf("listing the %ss of the cluster: %w", kind.Kind, err)
+		if err := p.deleteKind(ctx, kind); err != nil {
+			return err
 		}
-		if len(left) == 0 {
-			continue
-		}
-		for i := range left {
-			if !left[i].DeletionTimestamp.IsZero() {
-				continue
-			}
-			if err := r.delete(ctx, &left[i]); err != nil {
-				return err
-			}
-		}
-		names := make([]string, len(left))
-		for i := range left {
-			names[i] = left[i].Name
-		}
-		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
-		after := min(max(elapsed/4, minLeftInterval), maxLeftInterval)
-		r.paces.checkAfter(cluster.Name, after)
-		return remaining(after, "The agent must delete the objects that it applied to the cluster. "+
-			"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
-			"the objects remain in the cluster. Remaining: %ss %s", cluster.Name, kind.Kind, some(names))
 	}
 	return nil
+}
+
+// deleteKind deletes the objects of one kind in the cluster's namespace, and returns what remains.
+func (p *pass) deleteKind(ctx context.Context, kind schema.GroupVersionKind) error {
+	left, err := nextToDelete(ctx, p.live, kind, p.name)
+	if err != nil {
+		return fmt.Errorf("listing the %ss of the cluster: %w", kind.Kind, err)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	names := make([]string, len(left))
+	for i := range left {
+		names[i] = left[i].Name
+		if !left[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := p.objects.delete(ctx, &left[i]); err != nil {
+			return err
+		}
+	}
+	elapsed := p.clock.Now().Sub(p.cluster.DeletionTimestamp.Time)
+	after := min(max(elapsed/4, minLeftInterval), maxLeftInterval)
+	p.pace.checkLeftAfter(after)
+	return remaining(after, "The agent must delete the objects that it applied to the cluster. "+
+		"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
+		"the objects remain in the cluster. Remaining: %ss %s", p.name, kind.Kind, some(names))
 }
 
 // someNames is the maximum number of names in a message.
@@ -98,20 +103,20 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:someNames], ", "), len(names)-someNames)
 }
 
-// tellLeft reports what a cluster that is being deleted waits for: in a condition when that has changed, and once in an event. delivered reports
+// reportDeletion reports what a cluster that is being deleted waits for: in a condition when that has changed, and once in an event. delivered reports
 // that works or add-ons are left, and result is the result of the reconciliation. When the hub has deleted everything, it is only reported for a
 // cluster that still exists because of finalizers of others.
-func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedCluster, delivered bool, result error) error {
-	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionDeleting)
-	now := metav1.Condition{Type: registration.ConditionDeleting, ObservedGeneration: cluster.Generation,
-		LastTransitionTime: metav1.NewTime(r.clock.Now())}
+func (p *pass) reportDeletion(ctx context.Context, delivered bool, result error) error {
+	before := meta.FindStatusCondition(p.cluster.Status.Conditions, registration.ConditionDeleting)
+	now := metav1.Condition{Type: registration.ConditionDeleting, ObservedGeneration: p.cluster.Generation,
+		LastTransitionTime: metav1.NewTime(p.clock.Now())}
 	var out *kit.Outcome
 	switch {
 	case errors.As(result, &out) && out.Reason == registration.ReasonResourceRemaining:
 		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, kit.Message(out.Message)
 	case result != nil && before != nil && !delivered: // the condition about acceptance has the error
 		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, registration.MessageHubRemains
-	case result == nil && before != nil && len(cluster.Finalizers) > 1:
+	case result == nil && before != nil && len(p.cluster.Finalizers) > 1:
 		now.Status, now.Reason, now.Message = metav1.ConditionTrue, registration.ReasonNoResource, registration.MessageNoResource
 	default:
 		return nil
@@ -120,7 +125,7 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 		return nil
 	}
 	first := before == nil || before.Reason != now.Reason
-	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { meta.SetStatusCondition(&c.Status.Conditions, now) })
+	_, err := kit.PatchStatus(ctx, p.client, p.cluster, func(c *clusterv1.ManagedCluster) { meta.SetStatusCondition(&c.Status.Conditions, now) })
 	if err != nil {
 		// If the cluster has changed or is gone, the next reconciliation reports it.
 		return kit.IgnoreStale(err)
@@ -128,18 +133,20 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	switch {
 	case !first || now.Status == metav1.ConditionTrue:
 	case delivered:
-		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterWaitsForAgent", now.Message)
+		p.event(corev1.EventTypeNormal, "ManagedClusterWaitsForAgent", now.Message)
 	default:
-		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterDeletionWaits", now.Message)
+		p.event(corev1.EventTypeNormal, "ManagedClusterDeletionWaits", now.Message)
 	}
 	return nil
 }
 
-// left returns the objects of a kind to delete next: those of the lowest priority. It returns none for a kind that the hub does not have.
-func (r *Reconciler) left(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
+// nextToDelete returns the objects of a kind to delete next: those of the lowest priority. It returns none for a kind that the hub does not have.
+func nextToDelete(
+	ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, namespace string,
+) ([]metav1.PartialObjectMetadata, error) {
 	var next []metav1.PartialObjectMetadata
 	lowest := highestPriority
-	err := paging.EachItem(ctx, listIn(r.live, kind, namespace), metav1.ListOptions{}, func(object *metav1.PartialObjectMetadata) error {
+	err := paging.EachItem(ctx, listIn(reader, kind, namespace), metav1.ListOptions{}, func(object *metav1.PartialObjectMetadata) error {
 		p := priority(object)
 		if p < lowest {
 			lowest, next = p, nil
