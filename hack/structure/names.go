@@ -18,10 +18,12 @@ const namePackages = 3
 // sharedNames are the names that any number of packages may give to a type, with the reason.
 var sharedNames = map[string]string{
 	"Options":    "the argument of a constructor, as in controller-runtime",
+	"pass":       "one reconciliation of one object, with what was read for it",
 	"Plugin":     "an admission plugin, as in k8s.io/apiserver; its package is its name",
 	"Reconciler": "a controller, as in controller-runtime; its package is its name",
 	"REST":       "the storage of a resource, as in k8s.io/apiserver",
 	"Server":     "a server with a listener, as in net/http",
+	"step":       "one step of a reconciliation",
 }
 
 // typeNames has the packages that declare a type, by its name.

@@ -33,9 +33,9 @@ func markOf(access *v1alpha1.AccessRequest) string {
 	return ""
 }
 
-// mark sets the condition for the ClusterRequest by which a request gets its Cluster, and removes those for others.
-func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, request *v1alpha1.ClusterRequest) error {
-	_, err := kit.PatchStatus(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
+// mark sets the condition for the ClusterRequest by which the request has its Cluster, and removes those for others.
+func (p *pass) mark(ctx context.Context, request *v1alpha1.ClusterRequest) error {
+	_, err := kit.PatchStatus(ctx, p.client, p.access, func(a *v1alpha1.AccessRequest) {
 		a.Status.Conditions = slices.DeleteFunc(a.Status.Conditions, func(c metav1.Condition) bool {
 			return strings.HasPrefix(c.Type, v1alpha1.RequestFinalizerOnClusterPrefix) && c.Type != request.FinalizerForCluster()
 		})
@@ -48,44 +48,44 @@ func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, r
 	return err
 }
 
-// lapse deletes a request whose ClusterRequest does not give access any more, and reports whether it is such a request. Its provider revokes the
-// access. A denial would be wrong: it is permanent, and programs that request access again expect to be able to do so.
-func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) (bool, error) {
-	if access.Spec.RequestRef == nil || access.Spec.ClusterRef == nil || !access.DeletionTimestamp.IsZero() {
-		return false, nil
+// lapse deletes a request whose ClusterRequest does not give access any more. Its provider revokes the access. A denial would be wrong: it is
+// permanent, and programs that request access again expect to be able to do so.
+func (p *pass) lapse(ctx context.Context) error {
+	if p.access.Spec.RequestRef == nil || p.access.Spec.ClusterRef == nil || !p.access.DeletionTimestamp.IsZero() {
+		return nil
 	}
-	mark := markOf(access)
+	mark := markOf(p.access)
 	if mark == "" {
-		return false, r.markLate(ctx, access)
+		return p.markLate(ctx)
 	}
 	var why string
-	for _, from := range []client.Reader{r.client, r.live} { // the cache may be stale, and a deletion cannot be undone
+	for _, from := range []client.Reader{p.client, p.live} { // the cache may be stale, and a deletion cannot be undone
 		var err error
-		why, err = end(ctx, from, access, mark)
+		why, err = p.lapseReason(ctx, from, mark)
 		if err != nil || why == "" {
-			return false, err
+			return err
 		}
 	}
-	return true, r.delete(ctx, access, why)
+	return p.delete(ctx, why)
 }
 
 // markLate marks a request that was prepared by a program that sets no marks. If its ClusterRequest is gone, or has a different Cluster, the
 // request gets no mark: its author has named the Cluster.
-func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessRequest) error {
+func (p *pass) markLate(ctx context.Context) error {
 	request := &v1alpha1.ClusterRequest{}
-	if err := r.client.Get(ctx, access.Spec.RequestRef.NamespacedName(), request); err != nil {
+	if err := p.client.Get(ctx, p.access.Spec.RequestRef.NamespacedName(), request); err != nil {
 		return kit.IgnoreGone(err)
 	}
 	if !request.DeletionTimestamp.IsZero() || !request.Status.IsGranted() || request.Status.Cluster == nil ||
-		*request.Status.Cluster != *access.Spec.ClusterRef {
+		*request.Status.Cluster != *p.access.Spec.ClusterRef {
 		return nil
 	}
-	return r.mark(ctx, access, request)
+	return p.mark(ctx, request)
 }
 
-// end returns why the ClusterRequest of a mark does not give access to the Cluster of a request any more, or "" if it does.
-func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest, mark string) (string, error) {
-	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
+// lapseReason returns why the ClusterRequest of a mark does not give access to the Cluster of the request any more, or "" if it does.
+func (p *pass) lapseReason(ctx context.Context, from client.Reader, mark string) (string, error) {
+	key, request := p.access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
 	if err := from.Get(ctx, key, request); kit.IsGone(err) {
 		return fmt.Sprintf("the ClusterRequest %q is gone", key), nil
 	} else if err != nil {
@@ -99,14 +99,14 @@ func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest
 		return fmt.Sprintf("the ClusterRequest %q is being deleted", key), nil
 	case request.Status.IsDenied():
 		return fmt.Sprintf("the ClusterRequest %q is denied", key), nil
-	case has != nil && *has != *access.Spec.ClusterRef:
+	case has != nil && *has != *p.access.Spec.ClusterRef:
 		return fmt.Sprintf("the ClusterRequest %q has another Cluster", key), nil
 	case has != nil && request.Status.IsGranted():
 		return "", nil
 	}
 	// The ClusterRequest is pending again, as after a temporary error, or its status is lost. The Cluster shows whether the ClusterRequest has it.
 	cluster := &v1alpha1.Cluster{}
-	if err := from.Get(ctx, access.Spec.ClusterRef.NamespacedName(), cluster); err != nil {
+	if err := from.Get(ctx, p.access.Spec.ClusterRef.NamespacedName(), cluster); err != nil {
 		return "", kit.IgnoreGone(err) // without the Cluster there is no access, and it may be created again
 	}
 	if slices.Contains(cluster.Finalizers, mark) {

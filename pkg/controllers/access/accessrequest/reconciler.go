@@ -11,10 +11,7 @@ package accessrequest
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/events"
@@ -28,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 )
@@ -97,61 +93,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	access := &v1alpha1.AccessRequest{}
-	if err := r.client.Get(ctx, request.NamespacedName, access); err != nil {
+	p := &pass{Reconciler: r, access: &v1alpha1.AccessRequest{}}
+	if err := r.client.Get(ctx, request.NamespacedName, p.access); err != nil {
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
-	operation := access.Annotations[v1alpha1.OperationAnnotation]
-	selected := r.selector.Matches(labels.Set(access.Labels))
-	// A change of the labels does not prevent the deletion of a request that was prepared.
-	begun := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared) != nil || markOf(access) != ""
-	if operation == v1alpha1.OperationAnnotationValueIgnore || !selected && !begun {
-		return reconcile.Result{}, nil
-	}
-	remaining, limited := r.remaining(access)
-	if limited && remaining <= 0 {
-		// The deletion fails if a user extends the time concurrently.
-		return reconcile.Result{}, kit.IgnoreStale(r.delete(ctx, access, fmt.Sprintf("its ttl has expired, %s after its creation", access.Spec.TTL.Duration)))
-	}
-	result := reconcile.Result{}
-	if limited {
-		// Creation times are truncated to seconds.
-		result.RequeueAfter = remaining + time.Second
-	}
-	if lapsed, err := r.lapse(ctx, access); lapsed || err != nil {
-		return result, kit.IgnoreStale(err)
-	}
-	if !selected || r.isTaken(access) {
-		return result, nil
-	}
-	if operation == v1alpha1.OperationAnnotationValueReconcile {
-		_, err := kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) { delete(a.Annotations, v1alpha1.OperationAnnotation) })
-		if err != nil {
-			return result, kit.IgnoreStale(err)
-		}
-	}
-	if isDenied(access) {
-		return result, kit.IgnoreStale(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
-	}
-	return result, kit.IgnoreStale(r.prepare(ctx, access))
-}
-
-// delete deletes a request that is still as it was read, and reports why.
-func (r *Reconciler) delete(ctx context.Context, access *v1alpha1.AccessRequest, why string) error {
-	if err := r.client.Delete(ctx, access, kit.AsRead(access)); err != nil {
-		return err
-	}
-	ctrl.LoggerFrom(ctx).Info("The access ends", "reason", why)
-	conditionevents.Note(r.recorder, access, corev1.EventTypeNormal, reasonEnded, actionEnd, "The access ends: "+why)
-	return nil
-}
-
-// remaining returns the time that a request has left, if that is limited and the request is not being deleted already.
-func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, bool) {
-	if access.Spec.TTL == nil || !access.DeletionTimestamp.IsZero() {
-		return 0, false
-	}
-	return access.CreationTimestamp.Add(access.Spec.TTL.Duration).Sub(r.clock.Now()), true
+	return p.reconcile(ctx)
 }
 
 // isTaken reports whether a provider has the current version of the request. Without a Cluster no provider can act on it, whatever its labels. If
@@ -165,10 +111,4 @@ func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 	}
 	prepared := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared)
 	return v1alpha1.IsPrepared(access) && (prepared != nil || !r.policy().RestrictsAccessRequests())
-}
-
-// isDenied reports whether a request is denied permanently, whatever it asks for now: by the policy, or by an approver, who may not have set the
-// observed generation. If it is being deleted, its provider may still have something to revoke.
-func isDenied(access *v1alpha1.AccessRequest) bool {
-	return access.Status.IsDenied() && access.DeletionTimestamp.IsZero()
 }
