@@ -4,6 +4,7 @@
 package clusterscheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,44 +16,75 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
-// release releases the cluster of a request that is being deleted, and then removes the request's finalizer. If the cluster is deleted with the
-// request, and the request asks for that, the request stays until the cluster is gone.
-func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterRequest) error {
-	held, err := r.clustersOf(ctx, request)
+// release returns the steps that release the cluster of a request that is being deleted. If the cluster is deleted with the request, and the request
+// asks for that, the request exists until the cluster is gone.
+func (p *pass) release() []step {
+	return []step{
+		{"release the clusters", p.releaseHeld},
+		{"wait for the deletion of the cluster", p.awaitDeletion},
+		{"remove the finalizer from the request", p.removeRequestFinalizer},
+	}
+}
+
+// releaseHeld releases the clusters that the request has.
+func (p *pass) releaseHeld(ctx context.Context) error {
+	held, err := p.clustersOf(ctx, p.request)
 	if err != nil {
 		return err
 	}
-	definition := r.config().PurposeMappings[request.Spec.Purpose]
 	for i := range held {
 		cluster := &held[i]
 		// A finalizer on a cluster that the status does not name counts only where the request may have been given the cluster. Otherwise users who
 		// can write Clusters somewhere could prevent the deletion of the request.
-		given := request.Status.Cluster == nil && definition != nil && definition.trusts(cluster.Namespace, request)
-		if given && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
+		given := p.request.Status.Cluster == nil && p.definition != nil && p.definition.trusts(cluster.Namespace, p.request)
+		if given && waits(p.request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
 			// Without its finalizer, only the status has the cluster to wait for.
-			if err := r.writeStatus(ctx, request, request.Status.Phase, waitingForDeletion(cluster), cluster); err != nil {
+			p.cluster = cluster
+			if err := p.writeStatus(ctx, p.request.Status.Phase, waitingForDeletion(cluster)); err != nil {
 				return err
 			}
 		}
-		if err := r.free(ctx, request, cluster); err != nil {
+		if err := p.free(ctx, p.request, cluster); err != nil {
 			return err
 		}
 	}
-	if known := request.Status.Cluster; known != nil {
-		cluster := &v1alpha1.Cluster{}
-		err := r.live.Get(ctx, known.NamespacedName(), cluster)
-		if kit.IgnoreGone(err) != nil {
+	return nil
+}
+
+// awaitDeletion ends the reconciliation while the request waits for the deletion of its cluster.
+func (p *pass) awaitDeletion(ctx context.Context) error {
+	if p.request.Status.Cluster == nil {
+		return nil
+	}
+	cluster := &v1alpha1.Cluster{}
+	if err := p.live.Get(ctx, p.request.Status.Cluster.NamespacedName(), cluster); err != nil {
+		return kit.IgnoreGone(err)
+	}
+	if cluster.DeletionTimestamp == nil || cluster.GetTenancyCount() > 0 || !waits(p.request, cluster) {
+		return nil
+	}
+	phase := p.request.Status.Phase
+	if !p.request.Status.IsDenied() {
+		phase = v1alpha1.REQUEST_PENDING
+	}
+	return cmp.Or(p.writeStatus(ctx, phase, waitingForDeletion(cluster)), errDone)
+}
+
+// removeRequestFinalizer removes the finalizer of the request.
+func (p *pass) removeRequestFinalizer(ctx context.Context) error {
+	_, err := kit.Patch(ctx, p.client, p.request, func(r *v1alpha1.ClusterRequest) { controllerutil.RemoveFinalizer(r, v1alpha1.ClusterRequestFinalizer) })
+	return kit.IgnoreGone(err)
+}
+
+// releaseDenied releases the clusters of a request that is denied.
+func (p *pass) releaseDenied(ctx context.Context) error {
+	held, err := p.clustersOf(ctx, p.request)
+	for i := range held {
+		if err := p.free(ctx, p.request, &held[i]); err != nil {
 			return err
 		}
-		if err == nil && cluster.DeletionTimestamp != nil && cluster.GetTenancyCount() == 0 && waits(request, cluster) {
-			phase := request.Status.Phase
-			if !request.Status.IsDenied() {
-				phase = v1alpha1.REQUEST_PENDING
-			}
-			return r.writeStatus(ctx, request, phase, waitingForDeletion(cluster), nil)
-		}
 	}
-	return kit.IgnoreGone(r.writeFinalizer(ctx, request, controllerutil.RemoveFinalizer))
+	return err
 }
 
 // waits reports whether the request waits for the deletion of its cluster.
@@ -63,22 +95,12 @@ func waits(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) bool {
 	return cluster.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE
 }
 
+// waitingForDeletion returns the condition of a request that waits for the deletion of its cluster.
 func waitingForDeletion(cluster *v1alpha1.Cluster) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionGranted, Status: metav1.ConditionFalse, Reason: reasonWaitingForDeletion,
 		Message: fmt.Sprintf("waits until Cluster %s is gone", client.ObjectKeyFromObject(cluster)),
 	}
-}
-
-// giveUp releases the clusters of a request that is denied.
-func (r *Reconciler) giveUp(ctx context.Context, request *v1alpha1.ClusterRequest) error {
-	held, err := r.clustersOf(ctx, request)
-	for i := range held {
-		if err := r.free(ctx, request, &held[i]); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 // clustersOf returns the clusters that the request has, whatever their labels are now.
