@@ -197,8 +197,8 @@ func (s *side) listMinted(ctx context.Context) (all []*unstructured.Unstructured
 	return all, nil
 }
 
-// there returns all objects of the ClusterManager on a cluster, in the order of kinds.
-func (s *side) there(ctx context.Context) (all []*unstructured.Unstructured, err error) {
+// observed returns all objects of the ClusterManager on a cluster, in the order of kinds.
+func (s *side) observed(ctx context.Context) (all []*unstructured.Unstructured, err error) {
 	for _, k := range s.kinds {
 		objects, err := s.list(ctx, k)
 		if err != nil {
@@ -209,7 +209,7 @@ func (s *side) there(ctx context.Context) (all []*unstructured.Unstructured, err
 	return all, nil
 }
 
-// apply applies the objects in order. have are the objects that there returned.
+// apply applies the objects in order. have are the objects that observed returned.
 func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstructured) error {
 	known := map[remote.ID]client.Object{}
 	for _, o := range have {
@@ -225,17 +225,17 @@ func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstruct
 }
 
 // prune deletes the objects that are no longer desired. Namespaces are not deleted: they may have objects of other owners.
-func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, keep map[remote.ID]bool) error {
-	return s.remove(ctx, slices.DeleteFunc(slices.Clone(have), func(o *unstructured.Unstructured) bool {
-		return keep[remote.IDOf(o)] || namespaces.of(o)
+func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, desired map[remote.ID]bool) error {
+	return s.delete(ctx, slices.DeleteFunc(slices.Clone(have), func(o *unstructured.Unstructured) bool {
+		return desired[remote.IDOf(o)] || namespaces.of(o)
 	}))
 }
 
 // maxErrors is the maximum number of failed deletions in an error: a hub may report any number of objects.
 const maxErrors = 8
 
-// remove deletes objects. An error for one does not stop the deletion of the others.
-func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
+// delete deletes objects. An error for one does not stop the deletion of the others.
+func (s *side) delete(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, o := range objects {
 		if o.GetDeletionTimestamp() != nil || isKlusterlets(o) {

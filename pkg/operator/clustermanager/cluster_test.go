@@ -20,7 +20,7 @@ func TestPrune_OnBothClusters(t *testing.T) {
 	cm := detached("first")
 	cm.Spec.Clusterhub.Components = []string{componentProvider, "leftovers"}
 	before := mustPlan(t, cm)
-	has := (&pass{cm: cm, plan: before}).wanted()
+	has := (&pass{cm: cm, plan: before}).desired()
 	cm.Spec.Clusterhub.Components = nil
 	owner, deleted := ownerOf(cm, "management"), map[string][]string{}
 	for _, o := range has {

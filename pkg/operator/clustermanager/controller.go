@@ -23,13 +23,11 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
@@ -188,42 +186,42 @@ func (u uncached) List(ctx context.Context, list client.ObjectList, options ...c
 
 // follow enqueues ClusterManagers after changes on the management cluster: of applied objects, and of the Secrets of users.
 func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
-	owner := func(o metav1.Object) {
+	enqueueOwner := func(o metav1.Object) {
 		if cm := o.GetLabels()[operatorv1.LabelClusterManager]; cm != "" {
 			r.later(cm)
 		}
 	}
-	look := func(isMeant func(*operatorv1.ClusterManager) bool) {
+	enqueueWhere := func(matches func(*operatorv1.ClusterManager) bool) {
 		var all operatorv1.ClusterManagerList
 		if err := r.client.List(ctx, &all); err != nil {
 			return // the cache starts, and each ClusterManager is reconciled then
 		}
 		for i := range all.Items {
-			if cm := &all.Items[i]; isMeant(cm) {
+			if cm := &all.Items[i]; matches(cm) {
 				r.later(cm.Name)
 			}
 		}
 	}
-	lost := func() { look(func(*operatorv1.ClusterManager) bool { return true }) }
+	enqueueAll := func() { enqueueWhere(func(*operatorv1.ClusterManager) bool { return true }) }
 	handler := func(changed func(metav1.Object)) watch.Handler {
-		return watch.Handler{Event: func(o *metav1.PartialObjectMetadata, _ bool) { changed(o) }, Started: lost}
+		return watch.Handler{Event: func(o *metav1.PartialObjectMetadata, _ bool) { changed(o) }, Started: enqueueAll}
 	}
-	made := func(kinds []kind) {
+	watchKinds := func(kinds []kind) {
 		for _, k := range kinds {
-			go watch.Run(ctx, c.Resource(k.gvr()), watch.Options{LabelSelector: operatorv1.LabelClusterManager}, handler(owner))
+			go watch.Run(ctx, c.Resource(k.gvr()), watch.Options{LabelSelector: operatorv1.LabelClusterManager}, handler(enqueueOwner))
 		}
 	}
-	made(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
-	r.here = sync.OnceFunc(func() { made(kindsWhere(func(k kind) bool { return !k.onManagement })) })
-	named := func(name string, changed func(metav1.Object)) {
+	watchKinds(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
+	r.here = sync.OnceFunc(func() { watchKinds(kindsWhere(func(k kind) bool { return !k.onManagement })) })
+	watchSecrets := func(name string, changed func(metav1.Object)) {
 		only := fields.OneTermEqualSelector("metadata.name", name).String()
 		go watch.Run(ctx, c.Resource(secrets.gvr()), watch.Options{FieldSelector: only}, handler(changed))
 	}
 	for _, name := range mintedSecrets {
-		named(name, owner)
+		watchSecrets(name, enqueueOwner)
 	}
-	named(operatorv1.ExternalHubKubeconfig, func(o metav1.Object) {
-		look(func(cm *operatorv1.ClusterManager) bool {
+	watchSecrets(operatorv1.ExternalHubKubeconfig, func(o metav1.Object) {
+		enqueueWhere(func(cm *operatorv1.ClusterManager) bool {
 			return cm.IsDetached() && cm.ServerNamespace() == o.GetNamespace()
 		})
 	})
@@ -240,45 +238,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
-	cm = cm.DeepCopy()
+	p := &pass{reconciler: r, cm: cm.DeepCopy()}
 	if cm.DeletionTimestamp != nil {
-		return r.finalize(ctx, cm)
+		return p.finalize(ctx)
 	}
-	if _, err := kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
-		controllerutil.AddFinalizer(cm, operatorv1.ClusterManagerFinalizer)
-	}); err != nil {
-		return reconcile.Result{}, kit.IgnoreStale(err)
-	}
-	p := &pass{reconciler: r, cm: cm}
-	err := p.run(ctx)
-	// Write the status even if the time for the reconcile is over.
-	said, end := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
-	defer end()
-	if statusErr := r.report(said, cm, p.setStatus); statusErr != nil {
-		return reconcile.Result{}, kit.IgnoreStale(statusErr)
-	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	result := reconcile.Result{}
-	if !p.next.IsZero() {
-		result.RequeueAfter = max(p.next.Sub(r.Clock.Now()), time.Second)
-	}
-	return result, nil
+	return p.reconcile(ctx)
 }
 
-// report writes the observed state to the status, and records events of the conditions that change.
-func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, found func(*operatorv1.ClusterManager)) error {
-	before := cm.Status.DeepCopy()
-	changed, err := kit.PatchStatus(ctx, r.client, cm, found)
-	if changed {
-		conditionevents.RecordAll(r.recorder, cm, before.Conditions, cm.Status.Conditions, "Reconcile")
-	}
-	return err
-}
-
-// management returns the management cluster for a ClusterManager, with the owner of all objects made for it.
-func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
+// managementOf returns the management cluster for a ClusterManager, with the owner of all objects made for it.
+func (r *reconciler) managementOf(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
 	system := &corev1.Namespace{}
 	if err := r.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, fmt.Errorf("reading the namespace %s of the management cluster: %w", metav1.NamespaceSystem, err)

@@ -5,26 +5,24 @@ package clustermanager
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/url"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -37,8 +35,9 @@ type pass struct {
 	// hub and management are the same side in mode Default.
 	hub, management *side
 	hubHas, has     []*unstructured.Unstructured
-	source          *kubeconfig.Source
-	cluster         kubeconfig.Minter
+	// source and connection are of a detached hub.
+	source     *kubeconfig.Source
+	connection *connection
 
 	// unready, failed and reason are for the conditions ReadyToApply and Applied.
 	unready error
@@ -52,77 +51,138 @@ type pass struct {
 	next     time.Time
 }
 
-// fail records why not all objects were applied.
-func (p *pass) fail(reason string, err error) error {
-	p.reason, p.failed = reason, err
-	return err
+// step is one step of a reconcile. An error ends the reconcile.
+type step struct {
+	name string
+	// reason is the reason of the condition Applied after an error. An error of a step without a reason means that the hub is not ready.
+	reason string
+	do     func(context.Context) error
 }
 
-// again schedules the next reconcile at that time or earlier.
-func (p *pass) again(at time.Time) {
+// steps returns the steps that create a hub. On a detached hub the accounts come first, then their kubeconfigs, then the pods, and the APIServices once
+// a server runs: a hub with an APIService that is not served deletes no namespace.
+func (p *pass) steps() []step {
+	const applyFailed, syncFailed = operatorv1.ReasonRuntimeResourceApplyFailed, operatorv1.ReasonServiceAccountSyncFailed
+	steps := []step{
+		{"check the spec", applyFailed, p.checkSpec},
+		{"read the management cluster", applyFailed, p.readManagement},
+	}
+	if p.cm.IsDetached() {
+		steps = append(steps, []step{
+			{"create the namespace of the servers", applyFailed, p.createNamespace},
+			{"read the kubeconfig of the hub", "", p.readSource},
+			{"connect to the hub", "", p.connect},
+			{"identify the hub", "", p.identify},
+			{"read the hub", "", p.readHub},
+			{"plan the objects", applyFailed, p.planObjects},
+			{"apply the objects of the hub", applyFailed, p.applyHub},
+			{"issue the kubeconfigs of the servers", syncFailed, p.mint},
+		}...)
+	} else {
+		steps = append(steps, []step{
+			{"record the identity of the cluster", applyFailed, p.recordManagement},
+			{"plan the objects", applyFailed, p.planObjects},
+		}...)
+	}
+	return append(steps, []step{
+		{"apply the objects of the management cluster", applyFailed, p.applyManagement},
+		{"read the Deployments", applyFailed, p.readPods},
+		{"apply the APIServices", applyFailed, p.applyServices},
+		{"prune", applyFailed, p.prune},
+		{"observe the APIServices", "", p.observe},
+	}...)
+}
+
+// reconcile creates the hub of the ClusterManager, and writes the status.
+func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
+	if _, err := kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
+		controllerutil.AddFinalizer(cm, operatorv1.ClusterManagerFinalizer)
+	}); err != nil {
+		return reconcile.Result{}, kit.IgnoreStale(err)
+	}
+	err := p.run(ctx, p.steps())
+	// Write the status even if the time for the reconcile is over.
+	statusCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
+	defer cancel()
+	if statusErr := p.report(statusCtx, p.setStatus); statusErr != nil {
+		return reconcile.Result{}, kit.IgnoreStale(statusErr)
+	}
+	if err != nil || p.next.IsZero() {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: max(p.next.Sub(p.Clock.Now()), time.Second)}, nil
+}
+
+// run runs steps until one returns an error, which the conditions report. It returns the error if a retry with the backoff of the queue may solve it,
+// and not if a user must act or an event follows.
+func (p *pass) run(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		err := s.do(ctx)
+		if err == nil {
+			continue
+		}
+		if s.reason == "" {
+			p.unready = err
+		} else {
+			p.reason, p.failed = s.reason, err
+		}
+		ctrl.LoggerFrom(ctx).V(2).Info("A step failed", "step", s.name, "reason", err.Error())
+		var out *kit.Outcome
+		if errors.As(err, &out) {
+			return out.Err
+		}
+		return err
+	}
+	return nil
+}
+
+// requeueAt schedules the next reconcile at that time or earlier.
+func (p *pass) requeueAt(at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at
 	}
 }
 
-// run reconciles, and returns the first error. Waiting for others to act is not an error.
-func (p *pass) run(ctx context.Context) error {
-	cm := p.cm
-	var err error
-	// The address of the hub is not known yet. The rest of the spec can be checked already, and the namespace must exist for the user's Secret.
-	p.plan, err = planOf(cm, p.images(), "unknown")
-	if err != nil {
-		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Outcome{Reason: operatorv1.ReasonRuntimeResourceApplyFailed, Message: err.Error()}))
-	}
-	p.management, err = p.reconciler.management(ctx, cm)
-	if err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	p.has, err = p.management.there(ctx)
-	if err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	p.hub, p.hubHas = p.management, p.has
-	if !cm.IsDetached() {
-		if err := p.begin(ctx, p.management.applier.Owner.Labels[labelManagement]); err != nil {
-			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-		}
-	}
-	way := ""
-	if cm.IsDetached() {
-		if err := p.makeNamespace(ctx); err != nil {
-			return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err))
-		}
-		p.unready = p.connect(ctx)
-		if p.unready != nil {
-			return waits(p.unready)
-		}
-		way, err = wayOf(p.source)
-		if err != nil {
-			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-		}
-	}
-	p.plan, err = planOf(cm, p.images(), way)
-	if err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	if err := p.apply(ctx); err != nil {
-		return waits(err)
-	}
-	return p.observe(ctx)
-}
-
-// waits returns the error if it is not for a user to solve.
-func waits(err error) error {
-	var out *kit.Outcome
-	if errors.As(err, &out) {
-		return out.Err
+// report writes the observed state to the status, and records events of the conditions that change.
+func (p *pass) report(ctx context.Context, found func(*operatorv1.ClusterManager)) error {
+	before := p.cm.Status.DeepCopy()
+	changed, err := kit.PatchStatus(ctx, p.client, p.cm, found)
+	if changed {
+		conditionevents.RecordAll(p.recorder, p.cm, before.Conditions, p.cm.Status.Conditions, "Reconcile")
 	}
 	return err
 }
 
-// makeNamespace creates the namespace of the servers, so that the user can create the Secret in it.
-func (p *pass) makeNamespace(ctx context.Context) error {
+// checkSpec plans the objects while the address of the hub is not known: the rest of the spec can be checked already, and the namespace must exist for
+// the user's Secret.
+func (p *pass) checkSpec(context.Context) error {
+	var err error
+	p.plan, err = planOf(p.cm, p.images(), "unknown")
+	if err != nil {
+		return kit.Outcomef(operatorv1.ReasonRuntimeResourceApplyFailed, "%v", err)
+	}
+	return nil
+}
+
+// readManagement reads the objects of the management cluster, which is the hub in mode Default.
+func (p *pass) readManagement(ctx context.Context) error {
+	var err error
+	p.management, err = p.managementOf(ctx, p.cm)
+	if err != nil {
+		return err
+	}
+	p.has, err = p.management.observed(ctx)
+	p.hub, p.hubHas = p.management, p.has
+	return err
+}
+
+// recordManagement records the identity of the management cluster, which is the hub.
+func (p *pass) recordManagement(ctx context.Context) error {
+	return p.recordHub(ctx, p.management.applier.Owner.Labels[labelManagement])
+}
+
+// createNamespace creates the namespace of the servers, so that the user can create the Secret in it.
+func (p *pass) createNamespace(ctx context.Context) error {
 	for _, o := range p.plan.management {
 		if !namespaces.of(o) {
 			continue
@@ -130,12 +190,12 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 		if err := p.management.apply(ctx, []*unstructured.Unstructured{o}, p.has); err != nil {
 			return err
 		}
-		there, err := p.management.applier.Get(ctx, o)
+		current, err := p.management.applier.Get(ctx, o)
 		if err != nil {
 			return p.management.failed("reading the", "namespace "+o.GetName(), err)
 		}
 		// Deleting the Klusterlet deletes the namespace, and the servers with it.
-		if there != nil && isKlusterlets(there) {
+		if current != nil && isKlusterlets(current) {
 			return kit.Outcomef(operatorv1.ReasonRuntimeResourceApplyFailed, "the namespace %s belongs to the agent of a Klusterlet: delete the ClusterManager and create it with another "+
 				"name, or in mode Detached, which has its own namespaces", o.GetName())
 		}
@@ -143,141 +203,34 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// connect connects to the hub. It returns a *kit.Outcome if the user must act.
-func (p *pass) connect(ctx context.Context) error {
-	source, err := p.readSource(ctx)
+// planObjects plans the objects with the way to the hub, if that is detached.
+func (p *pass) planObjects(context.Context) error {
+	way := ""
+	var err error
+	if p.cm.IsDetached() {
+		way, err = wayOf(p.source)
+	}
 	if err != nil {
 		return err
 	}
-	connection, err := p.hubs.of(p.cm.Name, source)
-	if err != nil {
-		return err
-	}
-	hub := newSide("hub", connection.client, kindsWhere(func(k kind) bool { return k.onHub }), p.management.applier.Owner, connection.cluster.Explain)
-	hub.discovery = connection.discovery
-	if err := p.recognize(ctx, hub); err != nil {
-		return err
-	}
-	p.source, p.cluster, p.hub = source, connection.cluster, hub
-	name := p.cm.Name
-	connection.watch(hub.applier.Owner, func() { p.enqueue(name) })
-	p.hubHas, err = hub.there(ctx)
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-// readSourceOf reads the user's Secret.
-func (r *reconciler) readSourceOf(ctx context.Context, cm *operatorv1.ClusterManager) (*kubeconfig.Source, error) {
-	key := types.NamespacedName{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig}
-	secret := &corev1.Secret{}
-	if err := r.live.Get(ctx, key, secret); kit.IsGone(err) {
-		return nil, kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s does not exist: create it, with a kubeconfig of an admin "+
-			"of the hub under the key %s", key, operatorv1.KeyKubeconfig)
-	} else if err != nil {
-		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	source, err := kubeconfig.Parse(secret.Data[operatorv1.KeyKubeconfig])
-	if err != nil {
-		return nil, kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s, key %s: %v", key, operatorv1.KeyKubeconfig, err)
-	}
-	return source, nil
-}
-
-func (p *pass) readSource(ctx context.Context) (*kubeconfig.Source, error) {
-	return p.readSourceOf(ctx, p.cm)
-}
-
-// recognize rejects clusters that cannot be the hub: the management cluster, and a different cluster than before. The identity of the hub is recorded
-// before anything is written to it.
-func (p *pass) recognize(ctx context.Context, hub *side) error {
-	uid, err := identityOf(ctx, hub)
-	if err != nil {
-		return err
-	}
-	if err := checkHub(p.cm, uid, p.management.applier.Owner); err != nil {
-		return err
-	}
-	return p.begin(ctx, uid)
-}
-
-// begin records the identity of the hub before anything is written to it.
-func (p *pass) begin(ctx context.Context, uid string) error {
-	_, err := kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
-		metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotationHub, uid)
-	})
+	p.plan, err = planOf(p.cm, p.images(), way)
 	return err
 }
 
-// identityOf returns the identity of a cluster: the UID of its namespace kube-system.
-func identityOf(ctx context.Context, s *side) (string, error) {
-	system := &corev1.Namespace{}
-	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-		return "", s.failed("reading the", "namespace "+metav1.NamespaceSystem, err)
-	}
-	if kubeconfig.IsUID(system.UID) {
-		return string(system.UID), nil
-	}
-	return "", errors.New("the namespace kube-system of the hub has no UID, or none that can be one")
+// applyHub applies the objects of a detached hub, except for its APIServices.
+func (p *pass) applyHub(ctx context.Context) error { return p.hub.apply(ctx, p.plan.hub, p.hubHas) }
+
+// applyManagement applies the objects of the management cluster.
+func (p *pass) applyManagement(ctx context.Context) error {
+	return p.management.apply(ctx, p.plan.management, p.has)
 }
 
-func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) error {
-	before := cm.Annotations[annotationHub]
-	switch {
-	case uid == owner.Labels[labelManagement]:
-		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
-			"of another cluster there, or create a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
-	case before != "" && before != uid:
-		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to another cluster than before (its kube-system has not "+
-			"the UID %s): restore the former kubeconfig, or create a new ClusterManager", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig, kit.Message(before))
+// applyServices applies the APIServices, once a server runs.
+func (p *pass) applyServices(ctx context.Context) error {
+	if !p.serves() {
+		return nil
 	}
-	return nil
-}
-
-// wayOf returns a text for how the hub is reached and trusted. It has no password of a proxy, since the text is shown to users.
-func wayOf(source *kubeconfig.Source) (string, error) {
-	data, err := source.Minted()
-	if err != nil {
-		return "", err
-	}
-	config, err := clientcmd.Load(data)
-	if err != nil {
-		return "", errors.New("the kubeconfig that was made of the source cannot be read")
-	}
-	sum := sha256.New()
-	for _, cluster := range config.Clusters {
-		fmt.Fprintf(sum, "%q %q %q %q", cluster.Server, cluster.TLSServerName, cluster.CertificateAuthorityData, withoutPassword(cluster.ProxyURL))
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// apply applies all desired objects. On the hub the accounts come first, then their kubeconfigs, then the pods, and the APIServices once a server
-// runs: a hub with an APIService that is not served deletes no namespace.
-func (p *pass) apply(ctx context.Context) error {
-	if p.cm.IsDetached() {
-		if err := p.hub.apply(ctx, p.plan.hub, p.hubHas); err != nil {
-			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-		}
-		if err := p.mint(ctx); err != nil {
-			return p.fail(operatorv1.ReasonServiceAccountSyncFailed, err)
-		}
-	}
-	if err := p.management.apply(ctx, p.plan.management, p.has); err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	if err := p.readPods(ctx); err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	if p.serves() {
-		if err := p.hub.apply(ctx, p.plan.services, p.hubHas); err != nil {
-			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-		}
-	}
-	if err := p.prune(ctx); err != nil {
-		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
-	}
-	return nil
+	return p.hub.apply(ctx, p.plan.services, p.hubHas)
 }
 
 // serves reports whether APIServices must exist: from the first running server on.
@@ -304,10 +257,10 @@ func (p *pass) mint(ctx context.Context) error {
 			return p.hub.failed("reading", "ServiceAccount "+account.namespace+"/"+account.name, err)
 		}
 		state, err := p.minter.Ensure(ctx, kubeconfig.Wanted{
-			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.cluster,
+			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.connection.cluster,
 			Account: kubeconfig.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
 		})
-		p.again(state.Next)
+		p.requeueAt(state.Next)
 		if err != nil && !state.Usable {
 			return kit.Outcomef(operatorv1.ReasonRuntimeResourceApplyFailed, "the kubeconfig in Secret %s: %v", p.minted(account), err)
 		}
@@ -315,25 +268,26 @@ func (p *pass) mint(ctx context.Context) error {
 	return nil
 }
 
+// minted returns the name of the Secret with the kubeconfig of an account.
 func (p *pass) minted(a account) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.cm.ServerNamespace(), Name: deploy.KubeconfigSecret(a.name)}
 }
 
 // prune deletes what the ClusterManager no longer asks for.
 func (p *pass) prune(ctx context.Context) error {
-	keep := map[remote.ID]bool{}
-	for _, o := range p.wanted() {
-		keep[remote.IDOf(o)] = true
+	desired := map[remote.ID]bool{}
+	for _, o := range p.desired() {
+		desired[remote.IDOf(o)] = true
 	}
-	err := p.management.prune(ctx, p.has, keep)
+	err := p.management.prune(ctx, p.has, desired)
 	if p.cm.IsDetached() {
-		err = errors.Join(err, p.hub.prune(ctx, p.hubHas, keep))
+		err = errors.Join(err, p.hub.prune(ctx, p.hubHas, desired))
 	}
 	return err
 }
 
-// wanted returns all desired objects of both clusters.
-func (p *pass) wanted() (all []*unstructured.Unstructured) {
+// desired returns all desired objects of both clusters.
+func (p *pass) desired() (all []*unstructured.Unstructured) {
 	all = append(all, p.plan.hub...)
 	all = append(all, p.plan.management...)
 	for _, a := range p.plan.accounts {
@@ -361,13 +315,4 @@ func (p *pass) readPods(ctx context.Context) error {
 		p.pods = append(p.pods, d)
 	}
 	return nil
-}
-
-// withoutPassword returns a URL without its password, for messages.
-func withoutPassword(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
 }

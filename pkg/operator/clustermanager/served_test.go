@@ -110,7 +110,7 @@ func TestAvailable_WhenTheHubAnswers(t *testing.T) {
 			if says := p.waitsFor(); test.says == "" && says != "" || !strings.HasPrefix(says, test.says) {
 				t.Errorf("it says %q, not %q", says, test.says)
 			}
-			if want := now.Add(askEach); test.again && !p.next.Equal(want) || !test.again && !p.next.IsZero() {
+			if want := now.Add(servedInterval); test.again && !p.next.Equal(want) || !test.again && !p.next.IsZero() {
 				t.Errorf("the next look is at %s", p.next)
 			}
 		})

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// askEach is the interval between two requests to a hub that does not serve yet what it reports as available.
-const askEach = time.Second
+// servedInterval is the interval between two checks of a hub that does not serve yet what it reports as available.
+const servedInterval = time.Second
 
 // serviceState is the state of an APIService as the hub reports it.
 type serviceState struct {
@@ -51,18 +51,18 @@ func (p *pass) observe(ctx context.Context) error {
 	}
 	p.observed = true
 	if p.waitsFor() == "" && !meta.IsStatusConditionTrue(p.cm.Status.Conditions, operatorv1.ConditionClusterManagerAvailable) {
-		p.ask(ctx)
+		p.checkServed(ctx)
 	}
 	return nil
 }
 
-// ask verifies that the hub serves its APIServices, before the hub is reported as available for the first time. No watch reports when that happens:
-// if it is not served, the check is repeated soon.
-func (p *pass) ask(ctx context.Context) {
+// checkServed verifies that the hub serves its APIServices, before the hub is reported as available for the first time. No watch reports when it does:
+// until then, the check is repeated soon.
+func (p *pass) checkServed(ctx context.Context) {
 	for i, service := range p.plan.services {
 		if err := p.hub.serves(ctx, service); err != nil {
 			p.served[i].waits = err.Error()
-			p.again(p.Clock.Now().Add(askEach))
+			p.requeueAt(p.Clock.Now().Add(servedInterval))
 			return
 		}
 	}
@@ -87,33 +87,27 @@ func (p *pass) unavailable(o *unstructured.Unstructured) string {
 	return "the hub has not checked it yet"
 }
 
+// statusWriter writes the observed state of a pass to the status of a ClusterManager.
+type statusWriter struct {
+	*pass
+	// cm is a copy of the pass's ClusterManager.
+	cm *operatorv1.ClusterManager
+}
+
 // setStatus writes the observed state to the status.
 func (p *pass) setStatus(cm *operatorv1.ClusterManager) {
 	status := &cm.Status
 	status.ObservedGeneration = cm.Generation
-	p.tellReady(cm)
-	p.tellSpec(cm)
-	set := func(condition string, is bool, reason, message string) {
-		setCondition(cm, condition, is, reason, message)
-	}
-	switch {
-	case p.failed != nil:
-		set(operatorv1.ConditionClusterManagerApplied, false, p.reason, p.failed.Error())
-	case p.unready == nil:
-		set(operatorv1.ConditionClusterManagerApplied, true, operatorv1.ReasonClusterManagerApplied, "All objects of the hub are applied")
-	case meta.FindStatusCondition(status.Conditions, operatorv1.ConditionClusterManagerApplied) == nil:
-		set(operatorv1.ConditionClusterManagerApplied, false, operatorv1.ReasonRuntimeResourceApplyFailed, p.unready.Error())
-	}
-	if why := p.waitsFor(); why != "" {
-		set(operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, why)
-	} else {
-		set(operatorv1.ConditionClusterManagerAvailable, true, operatorv1.ReasonClusterManagerAvailable, "The hub serves its API")
-	}
+	w := statusWriter{p, cm}
+	w.setReady()
+	w.setSpec()
+	w.setApplied()
+	w.setAvailable()
 	if !p.observed {
 		return
 	}
-	p.tellPods(cm)
-	status.RelatedResources = related(p.wanted())
+	w.setPods()
+	status.RelatedResources = related(p.desired())
 	status.Generations = nil
 	for _, d := range p.pods {
 		status.Generations = append(status.Generations, operatorv1.GenerationStatus{
@@ -123,30 +117,57 @@ func (p *pass) setStatus(cm *operatorv1.ClusterManager) {
 	}
 }
 
-func (p *pass) tellReady(cm *operatorv1.ClusterManager) {
+// set sets a condition.
+func (w statusWriter) set(condition string, is bool, reason, message string) {
+	setCondition(w.cm, condition, is, reason, message)
+}
+
+// setApplied sets the condition Applied.
+func (w statusWriter) setApplied() {
 	switch {
-	case !cm.IsDetached():
-		meta.RemoveStatusCondition(&cm.Status.Conditions, operatorv1.ConditionReadyToApply)
-	case p.unready != nil:
-		setCondition(cm, operatorv1.ConditionReadyToApply, false, operatorv1.ReasonClusterManagerPrepareFailed, p.unready.Error())
-	case p.source != nil:
-		setCondition(cm, operatorv1.ConditionReadyToApply, true, operatorv1.ReasonClusterManagerPrepared,
+	case w.failed != nil:
+		w.set(operatorv1.ConditionClusterManagerApplied, false, w.reason, w.failed.Error())
+	case w.unready == nil:
+		w.set(operatorv1.ConditionClusterManagerApplied, true, operatorv1.ReasonClusterManagerApplied, "All objects of the hub are applied")
+	case meta.FindStatusCondition(w.cm.Status.Conditions, operatorv1.ConditionClusterManagerApplied) == nil:
+		w.set(operatorv1.ConditionClusterManagerApplied, false, operatorv1.ReasonRuntimeResourceApplyFailed, w.unready.Error())
+	}
+}
+
+// setAvailable sets the condition Available.
+func (w statusWriter) setAvailable() {
+	if why := w.waitsFor(); why != "" {
+		w.set(operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, why)
+	} else {
+		w.set(operatorv1.ConditionClusterManagerAvailable, true, operatorv1.ReasonClusterManagerAvailable, "The hub serves its API")
+	}
+}
+
+// setReady sets the condition ReadyToApply.
+func (w statusWriter) setReady() {
+	switch {
+	case !w.cm.IsDetached():
+		meta.RemoveStatusCondition(&w.cm.Status.Conditions, operatorv1.ConditionReadyToApply)
+	case w.unready != nil:
+		w.set(operatorv1.ConditionReadyToApply, false, operatorv1.ReasonClusterManagerPrepareFailed, w.unready.Error())
+	case w.source != nil:
+		w.set(operatorv1.ConditionReadyToApply, true, operatorv1.ReasonClusterManagerPrepared,
 			"Secret "+operatorv1.ExternalHubKubeconfig+" leads to the hub")
 	}
 }
 
-// tellSpec writes the conditions that depend on the spec alone.
-func (p *pass) tellSpec(cm *operatorv1.ClusterManager) {
-	if unknown := unknownGates(cm); len(unknown) > 0 {
-		setCondition(cm, operatorv1.ConditionValidFeatureGates, false, operatorv1.ReasonInvalidFeatureGatesExisting,
+// setSpec sets the conditions that depend on the spec alone.
+func (w statusWriter) setSpec() {
+	if unknown := unknownGates(w.cm); len(unknown) > 0 {
+		w.set(operatorv1.ConditionValidFeatureGates, false, operatorv1.ReasonInvalidFeatureGatesExisting,
 			fmt.Sprintf("There are no feature gates %s: there are %s", few(unknown), strings.Join(knownGates, ", ")))
 	} else {
-		setCondition(cm, operatorv1.ConditionValidFeatureGates, true, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
+		w.set(operatorv1.ConditionValidFeatureGates, true, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
 	}
-	if fields := ignored(cm); len(fields) > 0 {
-		setCondition(cm, operatorv1.ConditionFieldsIgnored, true, operatorv1.ReasonFieldsIgnored, "These fields of the spec have no effect: "+strings.Join(fields, ", "))
+	if fields := ignored(w.cm); len(fields) > 0 {
+		w.set(operatorv1.ConditionFieldsIgnored, true, operatorv1.ReasonFieldsIgnored, "These fields of the spec have no effect: "+strings.Join(fields, ", "))
 	} else {
-		setCondition(cm, operatorv1.ConditionFieldsIgnored, false, operatorv1.ReasonNoFieldsIgnored, "All fields of the spec have an effect")
+		w.set(operatorv1.ConditionFieldsIgnored, false, operatorv1.ReasonNoFieldsIgnored, "All fields of the spec have an effect")
 	}
 }
 
@@ -207,24 +228,25 @@ func wantedPods(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-func (p *pass) tellPods(cm *operatorv1.ClusterManager) {
+// setPods sets the conditions of the Deployments.
+func (w statusWriter) setPods() {
 	rolling := false
 	var names []string
-	for _, d := range p.pods {
+	for _, d := range w.pods {
 		s, want := d.Status, wantedPods(d)
 		rolling = rolling || s.ObservedGeneration < d.Generation || s.UpdatedReplicas < want || s.Replicas > s.UpdatedReplicas || s.AvailableReplicas < want
 		names = append(names, d.Name)
 	}
 	slices.Sort(names)
-	ready := "Pods that are ready: " + strings.Join(p.ready(names...), ", ")
+	ready := "Pods that are ready: " + strings.Join(w.ready(names...), ", ")
 	if rolling {
-		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are being created or replaced. "+ready)
+		w.set(operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are being created or replaced. "+ready)
 	} else {
-		setCondition(cm, operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, ready)
+		w.set(operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, ready)
 	}
-	p.tellDegraded(cm, operatorv1.ConditionHubRegistrationDegraded, operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonRegistrationFunctional,
+	w.setDegraded(operatorv1.ConditionHubRegistrationDegraded, operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonRegistrationFunctional,
 		deploy.APIServer, deploy.Manager, deploy.Approver)
-	p.tellDegraded(cm, operatorv1.ConditionHubPlacementDegraded, operatorv1.ReasonUnavailablePlacementPod, operatorv1.ReasonPlacementFunctional, deploy.Manager)
+	w.setDegraded(operatorv1.ConditionHubPlacementDegraded, operatorv1.ReasonUnavailablePlacementPod, operatorv1.ReasonPlacementFunctional, deploy.Manager)
 }
 
 // ready returns texts about how many pods of the Deployments are ready.
@@ -237,18 +259,20 @@ func (p *pass) ready(names ...string) (texts []string) {
 	return texts
 }
 
-func (p *pass) tellDegraded(cm *operatorv1.ClusterManager, condition, unavailable, functional string, names ...string) {
+// setDegraded sets a condition to true while pods of one of the Deployments are missing.
+func (w statusWriter) setDegraded(condition, unavailable, functional string, names ...string) {
 	missing := slices.DeleteFunc(names, func(name string) bool {
-		d := p.pod(name)
+		d := w.pod(name)
 		return d == nil || d.Status.AvailableReplicas >= wantedPods(d)
 	})
 	if len(missing) > 0 {
-		setCondition(cm, condition, true, unavailable, "Pods that are ready: "+strings.Join(p.ready(missing...), ", "))
+		w.set(condition, true, unavailable, "Pods that are ready: "+strings.Join(w.ready(missing...), ", "))
 		return
 	}
-	setCondition(cm, condition, false, functional, "All pods are ready")
+	w.set(condition, false, functional, "All pods are ready")
 }
 
+// setCondition sets a condition of a ClusterManager.
 func setCondition(cm *operatorv1.ClusterManager, condition string, is bool, reason, message string) {
 	status := metav1.ConditionFalse
 	if is {
