@@ -46,7 +46,7 @@ func (n number) ignored() []string {
 }
 
 // registrationNumbers returns the numbers of the registration, and workNumbers those of works.
-func registrationNumbers(k *operatorv1.Klusterlet) []number {
+func (k agentSpec) registrationNumbers() []number {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -56,13 +56,13 @@ func registrationNumbers(k *operatorv1.Klusterlet) []number {
 		{at + "kubeAPIQPS", "kube-api-qps", r.KubeAPIQPS, 1, registration.DefaultAgentQPS},
 		{at + "kubeAPIBurst", "kube-api-burst", r.KubeAPIBurst, 1, registration.DefaultAgentBurst},
 	}
-	if byCertificate(k) {
+	if k.byCertificate() {
 		all = append(all, number{at + "clientCertExpirationSeconds", "client-cert-expiration-seconds", r.ClientCertExpirationSeconds, minCertificate, 0})
 	}
 	return all
 }
 
-func workNumbers(k *operatorv1.Klusterlet) []number {
+func (k agentSpec) workNumbers() []number {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
@@ -77,19 +77,19 @@ func workNumbers(k *operatorv1.Klusterlet) []number {
 }
 
 // byCertificate reports whether the agent's identity is a client certificate.
-func byCertificate(k *operatorv1.Klusterlet) bool {
+func (k agentSpec) byCertificate() bool {
 	r := k.Spec.RegistrationConfiguration
 	return r == nil || r.RegistrationDriver.AuthType == "" || r.RegistrationDriver.AuthType == operatorv1.CSRAuthType
 }
 
-func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
+func (k agentSpec) registrationArgs() (args []string) {
 	flag := func(name, value string) {
 		if value != "" {
 			args = append(args, "--"+name+"="+value)
 		}
 	}
 	flag("cluster-name", k.Spec.ClusterName)
-	if all, _ := addresses(k); len(all) == 1 && len(all[0].CABundle) == 0 {
+	if all, _ := k.addresses(); len(all) == 1 && len(all[0].CABundle) == 0 {
 		flag("cluster-server-url", all[0].URL) // agents of other versions have this flag, too
 	} else if text, err := registration.FormatAddresses(all); len(all) > 0 && err == nil {
 		flag("cluster-addresses", text)
@@ -113,14 +113,14 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 		flag("hub-cluster-arn", aws.HubClusterArn)
 		flag("managed-cluster-arn", aws.ManagedClusterArn)
 	}
-	for _, n := range slices.Concat(registrationNumbers(k), hubNumbers(k)) {
+	for _, n := range slices.Concat(k.registrationNumbers(), k.hubNumbers()) {
 		args = append(args, n.args()...)
 	}
 	return args
 }
 
 // addresses returns the addresses of the managed cluster that the agent accepts, and why it rejects the others.
-func addresses(k *operatorv1.Klusterlet) (given []clusterv1.ClientConfig, refused []string) {
+func (k agentSpec) addresses() (given []clusterv1.ClientConfig, refused []string) {
 	for _, u := range k.Spec.ExternalServerURLs {
 		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
 		err := registration.CheckAddress(address)
@@ -168,7 +168,7 @@ func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]st
 	return given, refused
 }
 
-func workArgs(k *operatorv1.Klusterlet) (args []string) {
+func (k agentSpec) workArgs() (args []string) {
 	w := k.Spec.WorkConfiguration
 	if w == nil {
 		return nil
@@ -181,7 +181,7 @@ func workArgs(k *operatorv1.Klusterlet) (args []string) {
 			args = append(args, fmt.Sprintf("--feature-gates=%s=%t", gate.Feature, gate.Mode == operatorv1.FeatureGateModeTypeEnable))
 		}
 	}
-	for _, n := range workNumbers(k) {
+	for _, n := range k.workNumbers() {
 		args = append(args, n.args()...)
 	}
 	return args

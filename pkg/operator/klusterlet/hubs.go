@@ -20,7 +20,7 @@ const multipleHubs = "MultipleHubs"
 
 // hubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec, and no names for an agent
 // with one hub. ignored lists which parts of the field have no effect, and why.
-func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
+func (k agentSpec) hubSecrets() (names, ignored []string) {
 	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -44,7 +44,7 @@ func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	case !gate:
 		say(" is ignored: the feature gate %s is off, so the secret is %s", multipleHubs, operatorv1.BootstrapHubKubeconfig)
 		return nil, ignored
-	case !byCertificate(k):
+	case !k.byCertificate():
 		say(" is ignored: the identity is not a certificate, and another one is for one hub")
 		return nil, ignored
 	case given.LocalSecrets == nil:
@@ -92,8 +92,8 @@ func gateEnabled(gates []operatorv1.FeatureGate, name string) bool {
 }
 
 // hubNumbers returns the flags of an agent with several hubs that are numbers.
-func hubNumbers(k *operatorv1.Klusterlet) []number {
-	if names, _ := hubSecrets(k); len(names) == 0 {
+func (k agentSpec) hubNumbers() []number {
+	if names, _ := k.hubSecrets(); len(names) == 0 {
 		return nil
 	}
 	local := k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets

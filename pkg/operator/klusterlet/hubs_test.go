@@ -41,7 +41,7 @@ func TestHubs_TheSecretsAreMountedAndNotRead(t *testing.T) {
 	for _, mode := range allModes {
 		k := klusterletOf(mode, "hub-b", "hub-a")
 		k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds = 300
-		if ignored := ignoredOfRegistration(k); len(ignored) > 0 {
+		if ignored := (agentSpec{k}).ignoredOfRegistration(); len(ignored) > 0 {
 			t.Errorf("%s: it is said %q", mode, ignored)
 		}
 		o := started(t, k)
@@ -121,10 +121,10 @@ func TestHubs_WhatHasNoEffectIsSaid(t *testing.T) {
 			if test.change != nil {
 				test.change(k)
 			}
-			if said := strings.Join(ignoredOfRegistration(k), "; "); !strings.Contains(said, test.says) || (said == "") != (test.says == "") {
+			if said := strings.Join(agentSpec{k}.ignoredOfRegistration(), "; "); !strings.Contains(said, test.says) || (said == "") != (test.says == "") {
 				t.Errorf("%s, %s: it is said %q, want %q", name, mode, said, test.says)
 			}
-			if without := gatesWithoutEffect(k); len(without) > 0 {
+			if without := (agentSpec{k}).gatesWithoutEffect(); len(without) > 0 {
 				t.Errorf("%s: gates without effect are %q", name, without)
 			}
 			if got := len(started(t, k).Hubs.Files); got != test.hubs {

@@ -11,9 +11,9 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// ignoredFields returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
+// ignored returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
 // verifies for each field that it is in the plan or here.
-func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
+func (k agentSpec) ignored() (ignored []string) {
 	say := func(is bool, text string, args ...any) {
 		if is {
 			ignored = append(ignored, fmt.Sprintf(text, args...))
@@ -28,16 +28,16 @@ func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
 	} else {
 		say(spec.ImagePullSpec != "", "spec.imagePullSpec is ignored: the pods have spec.registrationImagePullSpec and spec.workImagePullSpec")
 	}
-	_, refused := addresses(k)
+	_, refused := k.addresses()
 	say(len(refused) > 0, "spec.externalServerURLs: these are not reported to the hub: %s", strings.Join(refused, ", "))
 	if r := spec.ResourceRequirement; r != nil {
 		say(r.ResourceRequirements != nil && r.Type != operatorv1.ResourceQosClassResourceRequirement,
 			"spec.resourceRequirement.resourceRequirements is ignored: the type is not %s", operatorv1.ResourceQosClassResourceRequirement)
 	}
-	return slices.Concat(ignored, ignoredOfRegistration(k), ignoredOfWorks(k))
+	return slices.Concat(ignored, k.ignoredOfRegistration(), k.ignoredOfWorks())
 }
 
-func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
+func (k agentSpec) ignoredOfRegistration() (ignored []string) {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -48,7 +48,7 @@ func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
 			ignored = append(ignored, at+field+" is ignored: "+why)
 		}
 	}
-	for _, n := range registrationNumbers(k) {
+	for _, n := range k.registrationNumbers() {
 		ignored = append(ignored, n.ignored()...)
 	}
 	if _, refused := clusterAnnotations(r); len(refused) > 0 {
@@ -57,10 +57,10 @@ func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
 	if _, refused := clusterLabels(r); len(refused) > 0 {
 		ignored = append(ignored, at+"clusterLabels: these have no effect: "+strings.Join(refused, ", "))
 	}
-	say(r.ClientCertExpirationSeconds != 0 && !byCertificate(k), "clientCertExpirationSeconds", "the identity is not a certificate")
+	say(r.ClientCertExpirationSeconds != 0 && !k.byCertificate(), "clientCertExpirationSeconds", "the identity is not a certificate")
 	say(r.ClusterClaimConfiguration != nil && r.ClusterClaimConfiguration.MaxCustomClusterClaims < 0,
 		"clusterClaimConfiguration.maxCustomClusterClaims", "it must be at least 0")
-	_, ofHubs := hubSecrets(k)
+	_, ofHubs := k.hubSecrets()
 	ignored = append(ignored, ofHubs...)
 	if without := withoutEffect(r.FeatureGates, registrationAlways, multipleHubs); len(without) > 0 {
 		ignored = append(ignored, at+"featureGates: these have no effect: "+strings.Join(without, ", "))
@@ -71,13 +71,13 @@ func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
 	return ignored
 }
 
-func ignoredOfWorks(k *operatorv1.Klusterlet) (ignored []string) {
+func (k agentSpec) ignoredOfWorks() (ignored []string) {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
 		return nil
 	}
-	for _, n := range workNumbers(k) {
+	for _, n := range k.workNumbers() {
 		ignored = append(ignored, n.ignored()...)
 	}
 	if without := withoutEffect(w.FeatureGates, worksAlways, rawFeedback); len(without) > 0 {
@@ -97,7 +97,7 @@ var (
 )
 
 // gatesWithoutEffect returns the gates of all parts that do not have the effect that their setting asks for.
-func gatesWithoutEffect(k *operatorv1.Klusterlet) (without []string) {
+func (k agentSpec) gatesWithoutEffect() (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
 		without = withoutEffect(r.FeatureGates, registrationAlways, multipleHubs)
 	}

@@ -252,7 +252,7 @@ func TestPlan_HasTheFlagsOfTheSpec(t *testing.T) {
 	k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
 	want := []string{"--cluster-name=c", `--cluster-annotations=agent.open-cluster-management.io/a=1,"agent.open-cluster-management.io/b=x,--y=1"`,
 		"--cluster-labels=l=v", "--registration-auth=csr"}
-	if got := registrationArgs(k); !slices.Equal(got, want) {
+	if got := (agentSpec{k}).registrationArgs(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
 	}
 	p, err := planOf(k, "i:1")

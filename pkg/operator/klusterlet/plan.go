@@ -30,15 +30,15 @@ type plan struct {
 	namespace *unstructured.Unstructured
 }
 
+// agentSpec is a Klusterlet as the specification of an agent.
+type agentSpec struct{ *operatorv1.Klusterlet }
+
 // planOf returns the plan of a Klusterlet, or why it has none.
-func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) { return planAs(k, image, false) }
+func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) { return agentSpec{k}.plan(image, false) }
 
-// planOnOneCluster returns the plan of a Klusterlet whose source leads to the cluster that runs the pods. It has the same objects.
-func planOnOneCluster(k *operatorv1.Klusterlet, image string) (*plan, error) {
-	return planAs(k, image, true)
-}
-
-func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
+// plan returns the desired objects, or why there are none. The image is for pods whose image the spec does not name. same means that the source leads
+// to the cluster that runs the pods; the objects are the same then.
+func (k agentSpec) plan(image string, same bool) (*plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
 		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: create another one",
 			operatorv1.MaxKlusterletName, k.Name)
@@ -63,16 +63,16 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 		return nil, fmt.Errorf("spec.registrationConfiguration.registrationDriver.authType must be %s or %s, not %s, which agents of Open Cluster Management alone have",
 			operatorv1.CSRAuthType, operatorv1.AwsIrsaAuthType, operatorv1.GRPCAuthType)
 	}
-	role, err := roleOf(k)
+	role, err := k.roleARN()
 	if err != nil {
 		return nil, err
 	}
-	several, _ := hubSecrets(k)
+	several, _ := k.hubSecrets()
 	d := deploy.Klusterlet{
 		RoleARN: role, BootstrapSecrets: several,
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
 		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
-		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"}, SameCluster: same,
+		RegistrationArgs: k.registrationArgs(), WorkArgs: k.workArgs(), Works: deploy.Works{Role: "admin"}, SameCluster: same,
 	}
 	if d.Singleton {
 		d.RegistrationImage = cmp.Or(k.Spec.ImagePullSpec, d.RegistrationImage)
@@ -86,7 +86,7 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 		}
 	}
 	var failed error
-	d.Pod = func(spec map[string]any) { failed = fillPod(k, spec) }
+	d.Pod = func(spec map[string]any) { failed = k.fillPod(spec) }
 	p := &plan{Klusterlet: d}
 	objects, err := d.Objects()
 	if err == nil && d.Detached {
@@ -108,9 +108,9 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 	return p, nil
 }
 
-// roleOf returns the IAM role of AWS that the agent assumes, if its identity is one. Pods on another cluster do not assume it: the role would have to
+// roleARN returns the IAM role of AWS that the agent assumes, if its identity is one. Pods on another cluster do not assume it: the role would have to
 // trust the cluster of the pods.
-func roleOf(k *operatorv1.Klusterlet) (string, error) {
+func (k agentSpec) roleARN() (string, error) {
 	const at = "spec.registrationConfiguration.registrationDriver.awsIrsa"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil || r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType {
@@ -150,8 +150,8 @@ func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
 	return all
 }
 
-// fillPod sets in a pod what the user specifies for the pods.
-func fillPod(k *operatorv1.Klusterlet, spec map[string]any) error {
+// fillPod sets the fields of a pod that the user specifies for the pods.
+func (k agentSpec) fillPod(spec map[string]any) error {
 	if k.Spec.PriorityClassName != "" {
 		spec["priorityClassName"] = k.Spec.PriorityClassName
 	}

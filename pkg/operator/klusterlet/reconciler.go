@@ -186,7 +186,7 @@ func (r *Reconciler) apply(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 			return 0, errors.Join(err, r.observePods(ctx, p, s))
 		}
 		if same {
-			own, err := planOnOneCluster(k, r.image)
+			own, err := agentSpec{k}.plan(r.image, true)
 			if err != nil {
 				s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
 				return 0, r.observePods(ctx, p, s)

@@ -38,7 +38,7 @@ type given struct {
 
 func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g given, err error) {
 	g.namespace = k.AgentNamespace()
-	g.hubs, _ = hubSecrets(k)
+	g.hubs, _ = agentSpec{k}.hubSecrets()
 	read := func(name string) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
 		err := r.noting(k).Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)

@@ -95,7 +95,7 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 			k.Name, k.Spec.DeployOption.Mode = "k", mode
 			k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{}
 			change(&k.Spec, k.Spec.RegistrationConfiguration)
-			if ignored := strings.Join(ignoredFields(k), "; "); !strings.Contains(ignored, says) {
+			if ignored := strings.Join(agentSpec{k}.ignored(), "; "); !strings.Contains(ignored, says) {
 				t.Errorf("%s: it is said %q, want %q", mode, ignored, says)
 			}
 			for key, value := range started(t, k).ClusterAnnotations {
@@ -104,7 +104,7 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 				}
 			}
 			// Valid values beside them are passed.
-			args := strings.Join(registrationArgs(k), " ")
+			args := strings.Join(agentSpec{k}.registrationArgs(), " ")
 			if r := k.Spec.RegistrationConfiguration; len(r.ClusterAnnotations) > 0 != strings.Contains(args, "--cluster-annotations="+ofAgents+"a=1") ||
 				len(r.ClusterLabels) > 0 != strings.Contains(args, "--cluster-labels=l00=v") {
 				t.Errorf("%s: the flags are %s", mode, args)
@@ -144,7 +144,7 @@ func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
 				k.Spec = operatorv1.KlusterletSpec{WorkConfiguration: &operatorv1.WorkAgentConfiguration{FeatureGates: gate(test.name, test.mode)}}
 			}
 			valid := condition(withConditions(k), operatorv1.ConditionValidFeatureGates)
-			said := strings.Join(ignoredFields(k), "; ")
+			said := strings.Join(agentSpec{k}.ignored(), "; ")
 			if want == "" && (said != "" || valid.Status != "True") || want != "" && (!strings.HasSuffix(said, "these have no effect: "+want) || valid.Status != "False" || !strings.HasSuffix(valid.Message, want)) {
 				t.Errorf("%s is %q, of works: %t: it is said %q, and %+v", test.name, test.mode, i == 1, said, valid)
 			}

@@ -42,11 +42,11 @@ type report struct {
 func newReport(k *operatorv1.Klusterlet) *report {
 	s := &report{detached: k.IsDetached(), generation: k.Generation}
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all fields of the spec have an effect"
-	if ignored := ignoredFields(k); len(ignored) > 0 {
+	if ignored := (agentSpec{k}).ignored(); len(ignored) > 0 {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
 	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
-	if without := gatesWithoutEffect(k); len(without) > 0 {
+	if without := (agentSpec{k}).gatesWithoutEffect(); len(without) > 0 {
 		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"these feature gates have no effect: "+strings.Join(without, ", "))
 	} else {
