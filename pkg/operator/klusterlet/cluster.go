@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,4 +129,48 @@ func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructur
 		}
 	}
 	return left, nil
+}
+
+// prune deletes objects that are no longer desired, in order. It does not wait for their finalizers.
+func (c *cluster) prune(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		if isShared(o) {
+			if err := c.unshare(ctx, o); err != nil {
+				return failed(remote.IDOf(o), c.explained(err))
+			}
+			continue
+		}
+		if _, err := c.remove(ctx, []*unstructured.Unstructured{o}, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finalize deletes objects, first those that belong to the Klusterlet alone. It returns an error while one of these exists.
+func (c *cluster) finalize(ctx context.Context, objects []*unstructured.Unstructured) error {
+	owned, shared := splitShared(objects)
+	left, err := c.remove(ctx, owned, metav1.DeletePropagationBackground)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return waitsFor("the deletion of %s, which has finalizers", joined(left))
+	}
+	return c.prune(ctx, shared)
+}
+
+func joined(ids []remote.ID) string {
+	var texts []string
+	for _, id := range ids {
+		texts = append(texts, id.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func idsOf(objects []*unstructured.Unstructured) (ids []remote.ID) {
+	for _, o := range objects {
+		ids = append(ids, remote.IDOf(o))
+	}
+	return ids
 }

@@ -114,8 +114,8 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(controllerName).
 		For(&operatorv1.Klusterlet{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isUpdate})).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			wake := func(name string) { queue.Add(requestOf(name)) }
-			r.outsides.wake, r.observations.wake = wake, wake
+			enqueue := func(name string) { queue.Add(requestOf(name)) }
+			r.connections.enqueue, r.observations.enqueue = enqueue, enqueue
 			r.follow(ctx, objects).wait(ctx)
 			return nil
 		})).
@@ -126,16 +126,17 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 		Complete(kit.ConflictsAreSoonOver(r))
 }
 
-func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlets client.Reader, live client.Client, management string) *Reconciler {
+func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlets client.Reader, live client.Client, managementUID string) *Reconciler {
 	now := o.Clock
 	if now == nil {
 		now = clock.RealClock{}
 	}
 	r := &Reconciler{
-		klusterlets: klusterlets, client: live, management: management, clock: now, image: o.Image, config: config,
-		outsides: &outsides{ctx: ctx, wake: func(string) {}}, observations: &observations{wake: func(string) {}, atOnce: ownChangesAtOnce, each: ownChangeEach},
+		klusterlets: klusterlets, client: live, managementUID: managementUID, clock: now, image: o.Image, config: config,
+		connections:  &connections{ctx: ctx, enqueue: func(string) {}},
+		observations: &observations{enqueue: func(string) {}, burst: ownChangeBurst, interval: ownChangeInterval},
 	}
-	r.minter = &kubeconfig.Keeper{Client: noting{live, r.observations.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
+	r.minter = &kubeconfig.Keeper{Client: recordingClient{live, r.observations.recordForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	return r
 }
 
@@ -144,8 +145,8 @@ func requestOf(name string) reconcile.Request {
 }
 
 // selectorOf returns a selector for objects of one Klusterlet.
-func selectorOf(name, management string) string {
-	return labels.Set{operatorv1.LabelKlusterlet: name, LabelManagement: management}.String()
+func selectorOf(name, managementUID string) string {
+	return labels.Set{operatorv1.LabelKlusterlet: name, LabelManagement: managementUID}.String()
 }
 
 // follow watches the own cluster with a few watches, regardless of the number of Klusterlets. Of Secrets, it watches only those with known names,
@@ -153,7 +154,7 @@ func selectorOf(name, management string) string {
 func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) listening {
 	var all []objectSet
 	for _, kind := range owned {
-		all = append(all, objectSet{kind: kind, label: labels.Set{LabelManagement: r.management}.String()})
+		all = append(all, objectSet{kind: kind, label: labels.Set{LabelManagement: r.managementUID}.String()})
 	}
 	for _, kind := range shared {
 		all = append(all, objectSet{kind: kind, label: LabelShared})
@@ -164,11 +165,11 @@ func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) lis
 	return listen(ctx, objects, r.observations, all)
 }
 
-// isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or an event of a Klusterlet that no sight observes. Otherwise the
-// sights decide whether the change is news, as for all objects: the reconciler's own writes cause events, too.
+// isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or an event of a Klusterlet that is not tracked. Otherwise the
+// observations decide whether the Klusterlet is stale, as for all objects: the reconciler's own writes cause events, too.
 func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
-	again := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	return again || !r.observations.observe(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
+	resync := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	return resync || !r.observations.observe(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
 }
 
 func klusterletID(name string) remote.ID {

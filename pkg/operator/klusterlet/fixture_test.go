@@ -92,7 +92,7 @@ func (w *world) reconciler() *Reconciler {
 	}
 	wrapped := wrap(live)
 	r := Options{Clock: w.clock}.reconciler(ctx, operatortest.Shared.Config(w.T, "management"), wrapped, wrapped, string(system.UID))
-	r.recorder, r.outsides.wrap = w.events, wrap
+	r.recorder, r.connections.wrap = w.events, wrap
 	return r
 }
 

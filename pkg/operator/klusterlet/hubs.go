@@ -114,16 +114,16 @@ var givenUpTexts = map[string]string{
 
 // rebootstrap sets RebootstrapProgressing from what the agent has written about its hubs. That selects texts and names of the spec, and is never
 // quoted.
-func (s *report) rebootstrap(g given) {
-	if len(g.hubs) == 0 {
+func (s *report) rebootstrap(secrets agentSecrets) {
+	if len(secrets.hubs) == 0 {
 		return
 	}
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub"
-	using, tried := g.hub()
+	using, tried := secrets.hub()
 	if using != "" {
 		message = "the agent uses the hub of the Secret " + using
 	}
-	if using != "" && (len(tried) > 0 || !g.hasIdentity()) {
+	if using != "" && (len(tried) > 0 || !secrets.hasIdentity()) {
 		status, reason = metav1.ConditionTrue, operatorv1.ReasonRebootstrapStarted
 		message = strings.Join(append(tried, "the agent tries the hub of the Secret "+using), "; ")
 	}
@@ -131,15 +131,15 @@ func (s *report) rebootstrap(g given) {
 }
 
 // hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that the agent gave up on.
-func (g given) hub() (using string, givenUp []string) {
-	if g.identity == nil {
+func (s agentSecrets) hub() (using string, givenUp []string) {
+	if s.identity == nil {
 		return "", nil
 	}
-	if name := string(g.identity.Data[registration.KeyHub]); slices.Contains(g.hubs, name) {
+	if name := string(s.identity.Data[registration.KeyHub]); slices.Contains(s.hubs, name) {
 		using = name
 	}
-	for _, hub := range registration.ParseGivenUp(g.identity.Data[registration.KeyGivenUpHubs]) {
-		if text := givenUpTexts[hub.Reason]; text != "" && slices.Contains(g.hubs, hub.Name) {
+	for _, hub := range registration.ParseGivenUp(s.identity.Data[registration.KeyGivenUpHubs]) {
+		if text := givenUpTexts[hub.Reason]; text != "" && slices.Contains(s.hubs, hub.Name) {
 			givenUp = append(givenUp, fmt.Sprintf("the hub of the Secret %s was given up: %s", hub.Name, text))
 		}
 	}

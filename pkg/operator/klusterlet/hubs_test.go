@@ -138,21 +138,21 @@ func TestHubs_WhatHasNoEffectIsSaid(t *testing.T) {
 // Secret could have written it.
 func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	k := klusterletOf(operatorv1.InstallModeDetached, "hub-a", "hub-b")
-	identity := func(hub string, givenUp []registration.GivenUpHub, joined bool) given {
+	identity := func(hub string, givenUp []registration.GivenUpHub, joined bool) agentSecrets {
 		data := map[string][]byte{registration.KeyHub: []byte(hub), registration.KeyGivenUpHubs: registration.FormatGivenUp(givenUp)}
 		if joined {
 			data[registration.KeyKubeconfig], data[registration.KeyClusterName] = []byte("x"), []byte("c1")
 		}
-		return given{namespace: "k", hubs: []string{"hub-a", "hub-b"}, identity: &corev1.Secret{Data: data}}
+		return agentSecrets{namespace: "k", hubs: []string{"hub-a", "hub-b"}, identity: &corev1.Secret{Data: data}}
 	}
 	gaveUp := []registration.GivenUpHub{{Name: "hub-a", Reason: registration.GivenUpNoAnswer, Time: metav1.Now(), Times: 1}}
 	evil := []registration.GivenUpHub{{Name: "evil", Reason: registration.GivenUpNoAnswer}, {Name: "hub-a", Reason: "evil"}}
 	for name, test := range map[string]struct {
-		given                         given
+		given                         agentSecrets
 		status                        metav1.ConditionStatus
 		reason, message, andConnected string
 	}{
-		"nothing yet":    {given{namespace: "k", hubs: []string{"hub-a", "hub-b"}}, "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "has not started"},
+		"nothing yet":    {agentSecrets{namespace: "k", hubs: []string{"hub-a", "hub-b"}}, "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "has not started"},
 		"the first":      {identity("hub-a", nil, false), "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret hub-a", "hub of the Secret hub-a has to answer"},
 		"the next":       {identity("hub-b", gaveUp, false), "True", operatorv1.ReasonRebootstrapStarted, "the hub of the Secret hub-a was given up: it does not respond; the agent tries the hub of the Secret hub-b", "hub-a was given up"},
 		"it has joined":  {identity("hub-b", nil, true), "False", operatorv1.ReasonRebootstrapCompleted, "the agent uses the hub of the Secret hub-b", "has an identity"},
@@ -177,7 +177,7 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	}
 	// A Klusterlet that has one hub again reports nothing about several hubs.
 	s := newReport(k)
-	s.hub(given{namespace: "k"})
+	s.hub(agentSecrets{namespace: "k"})
 	s.into(k)
 	if got := condition(k, operatorv1.ConditionRebootstrapProgressing); got.Type != "" {
 		t.Errorf("with one hub it is said %+v", got)

@@ -198,7 +198,7 @@ func TestKeep_RepairsAndPrunes(t *testing.T) {
 			w.there.Get(t.Context(), client.ObjectKeyFromObject(account), account) == nil
 	})
 	// A previous version had another role. An object of another owner that the status lists is not deleted.
-	old := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "old", Labels: ownerOf(k, r.management).Labels}}
+	old := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "old", Labels: ownerOf(k, r.managementUID).Labels}}
 	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "foreign"}}
 	now := w.now(k)
 	for _, o := range []*corev1.ServiceAccount{old, foreign} {

@@ -114,3 +114,17 @@ func objectOf(r operatorv1.RelatedResourceMeta) *unstructured.Unstructured {
 	}
 	return nil
 }
+
+// objectsOf returns the objects that a status lists, in the order of deletion.
+func objectsOf(resources []operatorv1.RelatedResourceMeta) (objects []*unstructured.Unstructured) {
+	for _, all := range [][]kind{owned, shared} {
+		for _, k := range all {
+			for _, resource := range resources {
+				if o := objectOf(resource); o != nil && o.GroupVersionKind() == k.GroupVersionKind {
+					objects = append(objects, o)
+				}
+			}
+		}
+	}
+	return objects
+}

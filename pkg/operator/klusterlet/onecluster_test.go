@@ -161,7 +161,7 @@ func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
 func TestOneCluster_AnotherOneMaySayWhatItWants(t *testing.T) {
 	w := newWorld(t)
 	says := func(r *Reconciler, uid string) *Reconciler {
-		r.outsides.wrap = func(c client.Client) client.Client {
+		r.connections.wrap = func(c client.Client) client.Client {
 			return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 				Get: func(ctx context.Context, i client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 					err := i.Get(ctx, key, o, options...)
@@ -184,7 +184,7 @@ func TestOneCluster_AnotherOneMaySayWhatItWants(t *testing.T) {
 		t.Errorf("the managed cluster has %q", got)
 	}
 	r = w.reconciler()
-	says(r, r.management)
+	says(r, r.managementUID)
 	w.until(r, k, "it is applied", isApplied)
 	w.expectAll(k)
 	w.delete(k)
@@ -195,8 +195,8 @@ func TestOneCluster_AnotherOneMaySayWhatItWants(t *testing.T) {
 	if got := w.of(w.there, k); !slices.Equal(got, []string{"Namespace " + k.AgentNamespace()}) {
 		t.Errorf("on the managed cluster is left: %q", got)
 	}
-	there := &cluster{client: w.there, owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
-	if err := r.removeAll(t.Context(), there, r.all(k)); err != nil {
+	there := &cluster{client: w.there, owner: ownerOf(k, r.managementUID), mark: markOf(k.Name, k.UID, r.managementUID)}
+	if err := there.finalize(t.Context(), r.newPass(k).inventory()); err != nil {
 		t.Error(err)
 	}
 }

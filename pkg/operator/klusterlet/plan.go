@@ -34,7 +34,9 @@ type plan struct {
 type agentSpec struct{ *operatorv1.Klusterlet }
 
 // planOf returns the plan of a Klusterlet, or why it has none.
-func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) { return agentSpec{k}.plan(image, false) }
+func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
+	return agentSpec{k}.plan(image, false)
+}
 
 // plan returns the desired objects, or why there are none. The image is for pods whose image the spec does not name. same means that the source leads
 // to the cluster that runs the pods; the objects are the same then.

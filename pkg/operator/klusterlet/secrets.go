@@ -24,10 +24,10 @@ var secretNames = []string{
 	operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent,
 }
 
-// given is the content of the secrets of a Klusterlet.
-type given struct {
+// agentSecrets are the Secrets of an agent that were read. Those that do not exist are nil.
+type agentSecrets struct {
 	namespace string
-	// external is the source, or nil; detached reports whether it is required.
+	// external has the source for the managed cluster of a detached agent.
 	external  *corev1.Secret
 	bootstrap *corev1.Secret
 	identity  *corev1.Secret
@@ -36,38 +36,38 @@ type given struct {
 	hubs []string
 }
 
-func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g given, err error) {
-	g.namespace = k.AgentNamespace()
-	g.hubs, _ = agentSpec{k}.hubSecrets()
+// readSecrets reads the Secrets of an agent. hubs are the names of the Secrets of several hubs.
+func readSecrets(ctx context.Context, c client.Reader, namespace string, isDetached bool, hubs []string) (s agentSecrets, err error) {
+	s.namespace, s.hubs = namespace, hubs
 	read := func(name string) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
-		err := r.noting(k).Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		return secret, err
 	}
-	if k.IsDetached() {
-		g.external, err = read(operatorv1.ExternalManagedKubeconfig)
+	if isDetached {
+		s.external, err = read(operatorv1.ExternalManagedKubeconfig)
 		if err != nil {
-			return g, err
+			return s, err
 		}
 	}
-	g.bootstrap, err = read(operatorv1.BootstrapHubKubeconfig)
+	s.bootstrap, err = read(operatorv1.BootstrapHubKubeconfig)
 	if err != nil {
-		return g, err
+		return s, err
 	}
-	g.identity, err = read(operatorv1.HubKubeconfigSecret)
-	return g, err
+	s.identity, err = read(operatorv1.HubKubeconfigSecret)
+	return s, err
 }
 
 // source returns the source for the managed cluster, or an error for the user.
-func (g given) source() (*kubeconfig.Source, error) {
-	name := g.namespace + "/" + operatorv1.ExternalManagedKubeconfig
-	if g.external == nil {
+func (s agentSecrets) source() (*kubeconfig.Source, error) {
+	name := s.namespace + "/" + operatorv1.ExternalManagedKubeconfig
+	if s.external == nil {
 		return nil, fmt.Errorf("the Secret %s does not exist: create it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
 	}
-	data, ok := g.external.Data[operatorv1.KeyKubeconfig]
+	data, ok := s.external.Data[operatorv1.KeyKubeconfig]
 	if !ok {
 		return nil, fmt.Errorf("the Secret %s has no key %s: put a kubeconfig of an admin of the managed cluster there", name, operatorv1.KeyKubeconfig)
 	}
@@ -80,32 +80,32 @@ func (g given) source() (*kubeconfig.Source, error) {
 }
 
 // ready returns the source, or nil if the agent does not need one, and why the agent cannot run yet: it also needs a kubeconfig of the hub.
-func (g given) ready() (*kubeconfig.Source, error) {
-	source, err := g.source()
+func (s agentSecrets) ready() (*kubeconfig.Source, error) {
+	source, err := s.source()
 	if err != nil {
 		return nil, err
 	}
-	if err := g.bootstrapProblem(); err != nil {
+	if err := s.bootstrapProblem(); err != nil {
 		return source, err
 	}
 	return source, nil
 }
 
-func (g given) hasIdentity() bool {
-	return g.identity != nil && len(g.identity.Data[operatorv1.KeyKubeconfig]) > 0
+func (s agentSecrets) hasIdentity() bool {
+	return s.identity != nil && len(s.identity.Data[operatorv1.KeyKubeconfig]) > 0
 }
 
 // bootstrapProblem returns why the user's Secret does not lead the agent to its hub. The agent needs the Secret as long as it has no identity.
 // Whether the hub accepts the token is reported by the agent: no request is sent to a hub from here.
-func (g given) bootstrapProblem() error {
-	if g.hasIdentity() || len(g.hubs) > 0 {
+func (s agentSecrets) bootstrapProblem() error {
+	if s.hasIdentity() || len(s.hubs) > 0 {
 		return nil
 	}
-	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig
-	if g.bootstrap == nil {
+	name := s.namespace + "/" + operatorv1.BootstrapHubKubeconfig
+	if s.bootstrap == nil {
 		return fmt.Errorf("the Secret %s does not exist: create it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
 	}
-	data := g.bootstrap.Data[operatorv1.KeyKubeconfig]
+	data := s.bootstrap.Data[operatorv1.KeyKubeconfig]
 	if len(data) == 0 {
 		return fmt.Errorf("the Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
 	}
@@ -127,17 +127,17 @@ var refusals = map[string]string{
 }
 
 // refused returns how the hub rejects the agent, as the agent wrote it, or "". The value selects a text, and is never quoted.
-func (g given) refused() string {
-	if g.identity == nil {
+func (s agentSecrets) refused() string {
+	if s.identity == nil {
 		return ""
 	}
-	return refusals[string(g.identity.Data[registration.KeyRefusal])]
+	return refusals[string(s.identity.Data[registration.KeyRefusal])]
 }
 
 // clusterName returns the name that the cluster has on the hub, once it has one.
-func (g given) clusterName() string {
-	if g.identity == nil {
+func (s agentSecrets) clusterName() string {
+	if s.identity == nil {
 		return ""
 	}
-	return string(g.identity.Data[registration.KeyClusterName])
+	return string(s.identity.Data[registration.KeyClusterName])
 }

@@ -45,7 +45,7 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 			operatorv1.ReasonHubConnectionFunctional, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := given{namespace: "n", bootstrap: test.bootstrap, identity: test.identity}
+			g := agentSecrets{namespace: "n", bootstrap: test.bootstrap, identity: test.identity}
 			s := newReport(&operatorv1.Klusterlet{})
 			s.hub(g)
 			condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded)
@@ -69,7 +69,7 @@ func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
 	} {
 		data := map[string][]byte{"kubeconfig": []byte("of the agent"), "cluster-name": []byte("c1"), "hub-refusal": []byte(refusal)}
 		s := newReport(&operatorv1.Klusterlet{})
-		s.hub(given{namespace: "n", identity: &corev1.Secret{Data: data}})
+		s.hub(agentSecrets{namespace: "n", identity: &corev1.Secret{Data: data}})
 		condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded)
 		if condition.Status != metav1.ConditionTrue || condition.Reason != operatorv1.ReasonHubKubeConfigUnauthorized ||
 			!strings.Contains(condition.Message, want) || s.waitsFor != condition.Message || s.clusterName != "c1" {
@@ -77,7 +77,7 @@ func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
 		}
 		// Without an identity the agent cannot know.
 		delete(data, "kubeconfig")
-		s.hub(given{namespace: "n", identity: &corev1.Secret{Data: data}})
+		s.hub(agentSecrets{namespace: "n", identity: &corev1.Secret{Data: data}})
 		if condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded); condition.Reason != reasonBootstrapMissing {
 			t.Errorf("%s, without an identity: %+v", refusal, condition)
 		}

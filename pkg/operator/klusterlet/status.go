@@ -80,32 +80,32 @@ func (s *report) ready(problem error) {
 	s.set(operatorv1.ConditionReadyToApply, metav1.ConditionFalse, operatorv1.ReasonKlusterletPrepareFailed, problem.Error())
 }
 
-// hub sets what the secrets tell about the hub. No request is sent to the hub: only the agent has its identity.
-func (s *report) hub(g given) {
+// hub sets the state of the hub connection that the Secrets contain. No request is sent to the hub: only the agent has its identity.
+func (s *report) hub(secrets agentSecrets) {
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "the agent has an identity on the hub"
-	problem, refused := g.bootstrapProblem(), g.refused()
-	if name := g.clusterName(); g.hasIdentity() && len(validation.IsDNS1123Label(name)) == 0 {
+	problem, refused := secrets.bootstrapProblem(), secrets.refused()
+	if name := secrets.clusterName(); secrets.hasIdentity() && len(validation.IsDNS1123Label(name)) == 0 {
 		s.clusterName = name
 	}
 	switch {
-	case g.hasIdentity() && refused != "":
+	case secrets.hasIdentity() && refused != "":
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigUnauthorized, refused
-	case g.hasIdentity():
+	case secrets.hasIdentity():
 	case problem != nil:
 		status, reason, message = metav1.ConditionTrue, reasonBootstrapMissing, problem.Error()
-		if g.bootstrap != nil && len(g.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0 {
+		if secrets.bootstrap != nil && len(secrets.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0 {
 			reason = reasonBootstrapRefused
 		}
-	case g.identity == nil:
+	case secrets.identity == nil:
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not started to register the cluster"
 	default:
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigMissing,
 			"the agent has no identity yet: the hub has to accept the cluster"
 	}
-	if using, givenUp := g.hub(); !g.hasIdentity() && using != "" {
+	if using, givenUp := secrets.hub(); !secrets.hasIdentity() && using != "" {
 		message = strings.Join(append(givenUp, "the agent has no identity yet: the hub of the Secret "+using+" has to answer and to accept the cluster"), "; ")
 	}
-	s.rebootstrap(g)
+	s.rebootstrap(secrets)
 	s.set(operatorv1.ConditionHubConnectionDegraded, status, reason, message)
 	if status == metav1.ConditionTrue {
 		s.waitsFor = message
@@ -116,8 +116,17 @@ func (s *report) unavailable(reason, message string) {
 	s.set(operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse, reason, message)
 }
 
-// observePods reads the pods.
-func (r *Reconciler) observePods(ctx context.Context, p *plan, s *report) error {
+// failed sets the condition of a reason to an error.
+func (s *report) failed(reason string, err error) {
+	if reason == operatorv1.ReasonKlusterletPrepareFailed {
+		s.ready(err)
+		return
+	}
+	s.applied(reason, err)
+}
+
+// observePods reads the Deployments of a plan, and sets the conditions of the pods.
+func (s *report) observePods(ctx context.Context, c client.Reader, p *plan) error {
 	var lacking []string
 	for i, part := range p.Parts() {
 		kinds := []string{operatorv1.ConditionRegistrationDesiredDegraded, operatorv1.ConditionWorkDesiredDegraded}
@@ -129,7 +138,7 @@ func (r *Reconciler) observePods(ctx context.Context, p *plan, s *report) error 
 			namespace = p.AgentNamespace
 		}
 		d := &appsv1.Deployment{}
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: part.Deployment}, d)
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: part.Deployment}, d)
 		status, reason, message := metav1.ConditionFalse, operatorv1.ReasonKlusterletDeploymentsFunctional, "its pods run"
 		switch {
 		case apierrors.IsNotFound(err):

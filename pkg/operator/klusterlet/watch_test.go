@@ -55,8 +55,8 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		s := &observations{atOnce: changesAtOnce, each: changeEach}
-		s.wake = func(name string) {
+		s := &observations{burst: changeBurst, interval: changeInterval}
+		s.enqueue = func(name string) {
 			n[min(int(time.Since(began).Hours()), hours-1)]++
 			s.begin(name)
 			s.end(name)

@@ -11,13 +11,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
-	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
 // AnnotationWorks specifies what happens to the objects of works when their Klusterlet is deleted: FateKeep, the default, orphans the objects;
@@ -31,8 +29,75 @@ const (
 // withdrawal is the lifetime of the token with the rights of an agent.
 const withdrawal = 10 * time.Minute
 
-func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
-	switch fate := k.Annotations[AnnotationWorks]; fate {
+// worksFinalizer ends the works of an agent when its Klusterlet is deleted and no agent runs any more.
+type worksFinalizer struct {
+	pass *pass
+	// cluster is the cluster with the works.
+	cluster *cluster
+	// connection is the connection to a managed cluster that does not run the pods: it has the rights of the cluster's admin. If it is nil, the works
+	// are on the cluster of the Klusterlet. There the finalizer uses the rights of the agent, which has rights to the objects of its works, unlike this
+	// program.
+	connection *connection
+}
+
+// run ends the works, as far as possible now.
+func (f worksFinalizer) run(ctx context.Context) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
+	if err := f.cluster.client.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
+		return f.explained(client.IgnoreNotFound(err))
+	}
+	fate, err := f.fate()
+	if err != nil {
+		return waitsFor("the annotation: %v", err)
+	}
+	// The settings of the registration are irrelevant here, and may have become invalid.
+	k := f.pass.klusterlet.DeepCopy()
+	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
+	plan, err := planOf(k, f.pass.image)
+	if err != nil {
+		return err
+	}
+	var config *rest.Config
+	if f.connection != nil {
+		config = f.connection.Config()
+	} else {
+		config, err = f.agentConfig(ctx, plan)
+		if err != nil {
+			return err
+		}
+	}
+	cluster, err := withdraw.New(config)
+	if err != nil {
+		return f.explained(err)
+	}
+	for {
+		left := ""
+		own, err := cluster.Some(ctx, plan.AgentID())
+		if err != nil || len(own) == 0 {
+			return f.explained(err)
+		}
+		for i := range own {
+			waits, err := cluster.End(ctx, own[i], fate)
+			if err != nil {
+				return f.explained(err)
+			}
+			if waits != "" {
+				left = waits
+			}
+		}
+		if left != "" && f.connection != nil {
+			left = f.connection.Explain(errors.New(left)) // the cluster wrote parts of it
+		}
+		if left != "" {
+			return waitsFor("%s", left)
+		}
+	}
+}
+
+// fate returns what happens to the objects of the works.
+func (f worksFinalizer) fate() (withdraw.Fate, error) {
+	switch fate := f.pass.klusterlet.Annotations[AnnotationWorks]; fate {
 	case "", FateKeep:
 		return withdraw.Keep, nil
 	case FateDelete:
@@ -42,78 +107,19 @@ func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
 	}
 }
 
-// withdrawWorks ends the works of the agent, as far as possible now. No agent runs at that time. On a managed cluster
-// elsewhere it acts as the cluster's admin. On the cluster of the Klusterlet it acts as the agent, which has rights to the objects of its works,
-// unlike this program.
-func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) error {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
-	if err := at.client.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
-		if apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return at.explainedOrNil(err)
-	}
-	fate, err := fateOf(k)
-	if err != nil {
-		return waitsFor("the annotation: %v", err)
-	}
-	// The settings of the registration are irrelevant here, and may have become invalid.
-	k = k.DeepCopy()
-	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
-	p, err := planOf(k, r.image)
-	if err != nil {
-		return err
-	}
-	var config *rest.Config
-	if via != nil {
-		config = via.Config()
-	} else {
-		config, err = r.asAgent(ctx, k, p)
-		if err != nil {
-			return err
-		}
-	}
-	cluster, err := withdraw.New(config)
-	if err != nil {
-		return at.explainedOrNil(err)
-	}
-	for {
-		left := ""
-		own, err := cluster.Some(ctx, p.AgentID())
-		if err != nil || len(own) == 0 {
-			return at.explainedOrNil(err)
-		}
-		for i := range own {
-			waits, err := cluster.End(ctx, own[i], fate)
-			if err != nil {
-				return at.explainedOrNil(err)
-			}
-			if waits != "" {
-				left = waits
-			}
-		}
-		if left != "" && via != nil {
-			left = via.Explain(errors.New(left)) // the cluster wrote parts of it
-		}
-		if left != "" {
-			return waitsFor("%s", left)
-		}
-	}
-}
-
-func (c *cluster) explainedOrNil(err error) error {
+func (f worksFinalizer) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	return c.explained(err)
+	return f.cluster.explained(err)
 }
 
-// asAgent returns a configuration for the own cluster with the rights of the part that applies works. It recreates those that do not exist any more.
-func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *plan) (*rest.Config, error) {
-	here := r.here(k)
-	here.pods = "" // no pods exist any more, and another agent may have the namespace
-	if err := here.apply(ctx, p.management); err != nil {
+// agentConfig returns a configuration for the own cluster with the rights of the part that applies works. It recreates those that do not exist any
+// more.
+func (f worksFinalizer) agentConfig(ctx context.Context, p *plan) (*rest.Config, error) {
+	own := *f.cluster
+	own.pods = "" // no pods exist any more, and another agent may have the namespace
+	if err := own.apply(ctx, p.management); err != nil {
 		return nil, err
 	}
 	parts := p.Parts()
@@ -121,13 +127,13 @@ func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *p
 	account.Namespace, account.Name = p.Namespace, parts[len(parts)-1].ServiceAccount
 	request := &authenticationv1.TokenRequest{}
 	request.Spec.ExpirationSeconds = new(int64(withdrawal.Seconds()))
-	if err := r.client.SubResource("token").Create(ctx, account, request); err != nil {
+	if err := f.pass.client.SubResource("token").Create(ctx, account, request); err != nil {
 		return nil, fmt.Errorf("requesting a token of ServiceAccount %s/%s to delete works: %w", account.Namespace, account.Name, err)
 	}
 	if request.Status.Token == "" {
 		return nil, errors.New("the API server returned no token")
 	}
-	config := rest.AnonymousClientConfig(r.config)
+	config := rest.AnonymousClientConfig(f.pass.config)
 	config.BearerToken = request.Status.Token
 	return config, nil
 }

@@ -33,7 +33,7 @@ type seeing struct {
 
 func newSeeing() *seeing {
 	s := &seeing{}
-	s.observations = &observations{atOnce: changesAtOnce, each: changeEach, wake: func(name string) {
+	s.observations = &observations{burst: changeBurst, interval: changeInterval, enqueue: func(name string) {
 		s.told.Lock()
 		defer s.told.Unlock()
 		s.woken = append(s.woken, name)
@@ -47,9 +47,9 @@ func newSeeing() *seeing {
 // look is a reconcile that finds, or writes, objects in the same state.
 func (s *seeing) look(name string, o *metav1.ObjectMeta) {
 	s.begin(name)
-	s.want(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
-	s.saw(name, definitionID, o)
-	s.saw(name, accountOf(name), o)
+	s.track(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
+	s.record(name, definitionID, o)
+	s.record(name, accountOf(name), o)
 	s.end(name)
 }
 
@@ -121,11 +121,11 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSeeing()
 		s.observe(accountOf("a"), nil)
-		if got := fmt.Sprint(s.wakes()); got != "[a]" || !s.hasNews("a") || s.hasNews("b") {
+		if got := fmt.Sprint(s.wakes()); got != "[a]" || !s.isStale("a") || s.isStale("b") {
 			t.Errorf("%s are woken for an object that is gone", got)
 		}
 		s.look("a", object())
-		if s.hasNews("a") {
+		if s.isStale("a") {
 			t.Error("what was told before a look is news after it")
 		}
 		s.markLost()
@@ -135,8 +135,8 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 		s.look("a", object())
 		s.drop("b")
 		s.observe(accountOf("b"), nil)
-		if s.hasNews("a") || len(s.all) != 1 || len(s.wanting) != 2 {
-			t.Errorf("of a Klusterlet that is gone is left: %v, %v", s.all, s.wanting)
+		if s.isStale("a") || len(s.all) != 1 || len(s.trackers) != 2 {
+			t.Errorf("of a Klusterlet that is gone is left: %v, %v", s.all, s.trackers)
 		}
 	})
 }
@@ -155,9 +155,9 @@ func TestSights_DuringALook(t *testing.T) {
 			s.begin("a")
 			s.observe(accountOf("a"), version("7"))
 			time.Sleep(time.Second)
-			s.saw("a", accountOf("a"), version(written))
+			s.record("a", accountOf("a"), version(written))
 			s.end("a")
-			if s.hasNews("a") != news {
+			if s.isStale("a") != news {
 				t.Errorf("7 is told and %s is seen: is it news? %t, want %t", written, !news, news)
 			}
 			if got := s.wakes(); (len(got) > 0) != news {
@@ -167,12 +167,12 @@ func TestSights_DuringALook(t *testing.T) {
 		// The response is read a little later than the event.
 		s.look("a", version("8"))
 		s.observe(accountOf("a"), version("9"))
-		s.saw("a", accountOf("a"), version("9"))
+		s.record("a", accountOf("a"), version("9"))
 		if got := s.wakes(); len(got) > 0 {
 			t.Errorf("%s are woken by what they have written", got)
 		}
 		s.begin("c")
-		s.want("c", "mark.c", []remote.ID{accountOf("c")})
+		s.track("c", "mark.c", []remote.ID{accountOf("c")})
 		s.observe(accountOf("c"), version("1"))
 		s.end("c")
 		if fmt.Sprint(s.wakes()) != "[c]" {
@@ -186,17 +186,17 @@ func TestSights_DuringALook(t *testing.T) {
 func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").observations
 	for name, test := range map[string]struct {
-		atOnce      int
-		each        time.Duration
+		burst       int
+		interval    time.Duration
 		least, most int
 	}{
-		"a managed cluster": {changesAtOnce, changeEach, 15, 21},
-		"the own cluster":   {own.atOnce, own.each, 60, 71},
+		"a managed cluster": {changeBurst, changeInterval, 15, 21},
+		"the own cluster":   {own.burst, own.interval, 60, 71},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSeeing()
-				s.observations = &observations{atOnce: test.atOnce, each: test.each, wake: s.wake}
+				s.observations = &observations{burst: test.burst, interval: test.interval, enqueue: s.enqueue}
 				for _, name := range []string{"a", "b"} {
 					s.look(name, object())
 				}
@@ -218,8 +218,8 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 						}
 					}
 				}
-				if len(s.wanting) != 3 || len(s.all) != 2 {
-					t.Errorf("%d objects of %d Klusterlets are remembered", len(s.wanting), len(s.all))
+				if len(s.trackers) != 3 || len(s.all) != 2 {
+					t.Errorf("%d objects of %d Klusterlets are remembered", len(s.trackers), len(s.all))
 				}
 				n := len(slices.DeleteFunc(s.allWakes(), func(name string) bool { return name != "a" }))
 				if n < test.least || n > test.most {

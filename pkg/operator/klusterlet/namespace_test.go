@@ -53,7 +53,7 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	r.klusterlets = oneSecond(r.client)
 	var told sync.Mutex
 	var woken []string
-	r.observations.wake = func(name string) {
+	r.observations.enqueue = func(name string) {
 		told.Lock()
 		defer told.Unlock()
 		woken = append(woken, name)
@@ -79,7 +79,7 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	// A cached Klusterlet that does not exist any more takes no namespace.
 	stale := first.DeepCopy()
 	stale.UID = "former"
-	if is, err := r.isThere(t.Context(), stale); is || err != nil {
+	if is, err := r.exists(t.Context(), stale); is || err != nil {
 		t.Errorf("one of another UID is there: %t, %v", is, err)
 	}
 	for _, k := range []*operatorv1.Klusterlet{second, first} {
@@ -119,8 +119,8 @@ func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
 			want.SetGroupVersionKind(namespaces.GroupVersionKind)
 			want.SetName(namespace.Name)
 			err := c.share(t.Context(), want)
-			var others *taken
-			if is := errors.As(err, &others); is != ofPods || !is && err != nil {
+			var rejected *rejection
+			if is := errors.As(err, &rejected); is != ofPods || !is && err != nil {
 				t.Errorf("the error is %v", err)
 			}
 			if err := w.here.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || (marks(asObject(t, namespace)) > 0) == ofPods {

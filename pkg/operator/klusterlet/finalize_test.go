@@ -85,8 +85,8 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 				t.Errorf("the events are %s", told)
 			}
 			// For the tests that follow.
-			there := &cluster{client: w.there, owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
-			if err := r.removeAll(t.Context(), there, r.all(k)); err != nil {
+			there := &cluster{client: w.there, owner: ownerOf(k, r.managementUID), mark: markOf(k.Name, k.UID, r.managementUID)}
+			if err := there.finalize(t.Context(), r.newPass(k).inventory()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -274,7 +274,7 @@ func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
 	}
 	check("refused")
 	// Also a namespace that the Klusterlet used before it was rejected.
-	namespace.Labels[LabelShared], namespace.Labels[markOf(k.Name, k.UID, r.management).key] = "", "used"
+	namespace.Labels[LabelShared], namespace.Labels[markOf(k.Name, k.UID, r.managementUID).key] = "", "used"
 	if err := w.here.Update(w.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
