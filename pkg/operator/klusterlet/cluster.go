@@ -80,7 +80,7 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 		return err
 	}
 	if have != nil && have.GetDeletionTimestamp() != nil && applier.Owner.Owns(have) {
-		return errGoing
+		return errDeleting
 	}
 	if want.GroupVersionKind() == deployments.GroupVersionKind {
 		there, _ := have.(*unstructured.Unstructured)
@@ -92,13 +92,13 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 	return applier.Apply(ctx, want, have)
 }
 
-// errGoing reports that a desired object is still being deleted.
-var errGoing = errors.New("it is being deleted, and is created again after the deletion")
+// errDeleting reports that a desired object is still being deleted.
+var errDeleting = errors.New("it is being deleted, and is created again after the deletion")
 
 func (c *cluster) explained(err error) error {
 	var notOurs *remote.NotOurs
 	var recreating *remote.Recreating
-	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errGoing) || errors.Is(err, errHubs) {
+	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errDeleting) || errors.Is(err, errHubs) {
 		return err
 	}
 	return c.explain(err)

@@ -104,7 +104,7 @@ func (s *observations) begin(name string) {
 	}
 }
 
-// track sets the objects of aKlusterlet that are observed, and the mark of the shared ones. It must be called before they are read.
+// track sets the objects of a Klusterlet that are observed, and the mark of the shared ones. It must be called before they are read.
 func (s *observations) track(name, mark string, ids []remote.ID) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -24,28 +24,28 @@ var (
 	accountID    = remote.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
 )
 
-// seeing has the sights of Klusterlets a and b, which share a definition and have one account each.
-type seeing struct {
+// observer has the observations of Klusterlets a and b, which share a definition and have one account each.
+type observer struct {
 	*observations
-	told  sync.Mutex
-	woken []string
+	mu       sync.Mutex
+	enqueued []string
 }
 
-func newSeeing() *seeing {
-	s := &seeing{}
+func newObserver() *observer {
+	s := &observer{}
 	s.observations = &observations{burst: changeBurst, interval: changeInterval, enqueue: func(name string) {
-		s.told.Lock()
-		defer s.told.Unlock()
-		s.woken = append(s.woken, name)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.enqueued = append(s.enqueued, name)
 	}}
 	for _, name := range []string{"a", "b"} {
-		s.look(name, object())
+		s.reconcile(name, object())
 	}
 	return s
 }
 
-// look is a reconcile that finds, or writes, objects in the same state.
-func (s *seeing) look(name string, o *metav1.ObjectMeta) {
+// reconcile is a reconcile that finds, or writes, objects in the same state.
+func (s *observer) reconcile(name string, o *metav1.ObjectMeta) {
 	s.begin(name)
 	s.track(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
 	s.record(name, definitionID, o)
@@ -64,23 +64,23 @@ func object() *metav1.ObjectMeta {
 		Labels: map[string]string{"mark.a": "1", "mark.b": "2", LabelShared: "", deploy.LabelManagedBy: Manager}}
 }
 
-// wakes returns the Klusterlets that are enqueued after all events are processed.
-func (s *seeing) wakes() (woken []string) {
+// takeEnqueued returns the Klusterlets that are enqueued after all events are processed.
+func (s *observer) takeEnqueued() (enqueued []string) {
 	time.Sleep(time.Minute)
-	s.told.Lock()
-	defer s.told.Unlock()
-	woken, s.woken = s.woken, nil
-	slices.Sort(woken)
-	return slices.Compact(woken)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	enqueued, s.enqueued = s.enqueued, nil
+	slices.Sort(enqueued)
+	return slices.Compact(enqueued)
 }
 
-func (s *seeing) allWakes() []string {
-	s.told.Lock()
-	defer s.told.Unlock()
-	return slices.Clone(s.woken)
+func (s *observer) allEnqueued() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.enqueued)
 }
 
-func TestSights_WhatWakes(t *testing.T) {
+func TestObservations_WhatEnqueues(t *testing.T) {
 	for name, test := range map[string]struct {
 		id     remote.ID
 		change func(*metav1.ObjectMeta)
@@ -102,37 +102,37 @@ func TestSights_WhatWakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSeeing()
-				if woken := s.wakes(); len(woken) > 0 {
-					t.Errorf("at first %q are woken", woken)
+				s := newObserver()
+				if enqueued := s.takeEnqueued(); len(enqueued) > 0 {
+					t.Errorf("at first %q are enqueued", enqueued)
 				}
 				o := object()
 				test.change(o)
 				s.observe(test.id, o)
-				if got := fmt.Sprint(s.wakes()); got != test.want {
-					t.Errorf("%s are woken, want %s", got, test.want)
+				if got := fmt.Sprint(s.takeEnqueued()); got != test.want {
+					t.Errorf("%s are enqueued, want %s", got, test.want)
 				}
 			})
 		})
 	}
 }
 
-func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
+func TestObservations_WhatIsGoneAndWhatMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSeeing()
+		s := newObserver()
 		s.observe(accountOf("a"), nil)
-		if got := fmt.Sprint(s.wakes()); got != "[a]" || !s.isStale("a") || s.isStale("b") {
-			t.Errorf("%s are woken for an object that is gone", got)
+		if got := fmt.Sprint(s.takeEnqueued()); got != "[a]" || !s.isStale("a") || s.isStale("b") {
+			t.Errorf("%s are enqueued for an object that is gone", got)
 		}
-		s.look("a", object())
+		s.reconcile("a", object())
 		if s.isStale("a") {
 			t.Error("what was told before a look is news after it")
 		}
 		s.markLost()
-		if got := fmt.Sprint(s.wakes()); got != "[a b]" {
-			t.Errorf("%s are woken after a watch that has missed something", got)
+		if got := fmt.Sprint(s.takeEnqueued()); got != "[a b]" {
+			t.Errorf("%s are enqueued after a watch that has missed something", got)
 		}
-		s.look("a", object())
+		s.reconcile("a", object())
 		s.drop("b")
 		s.observe(accountOf("b"), nil)
 		if s.isStale("a") || len(s.all) != 1 || len(s.trackers) != 2 {
@@ -141,16 +141,16 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 	})
 }
 
-// TestSights_DuringALook: events of a reconcile's own writes often arrive before the response is read. What others write during a reconcile causes
+// TestObservations_DuringAReconcile: events of a reconcile's own writes often arrive before the response is read. What others write during a reconcile causes
 // another one when it ends, and events from before the first read of an object are not lost.
-func TestSights_DuringALook(t *testing.T) {
+func TestObservations_DuringAReconcile(t *testing.T) {
 	version := func(v string) *metav1.ObjectMeta {
 		o := object()
 		o.ResourceVersion = v
 		return o
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSeeing()
+		s := newObserver()
 		for written, news := range map[string]bool{"7": false, "6": true} {
 			s.begin("a")
 			s.observe(accountOf("a"), version("7"))
@@ -160,22 +160,22 @@ func TestSights_DuringALook(t *testing.T) {
 			if s.isStale("a") != news {
 				t.Errorf("7 is told and %s is seen: is it news? %t, want %t", written, !news, news)
 			}
-			if got := s.wakes(); (len(got) > 0) != news {
-				t.Errorf("7 is told and %s is seen: %s are woken", written, got)
+			if got := s.takeEnqueued(); (len(got) > 0) != news {
+				t.Errorf("7 is told and %s is seen: %s are enqueued", written, got)
 			}
 		}
 		// The response is read a little later than the event.
-		s.look("a", version("8"))
+		s.reconcile("a", version("8"))
 		s.observe(accountOf("a"), version("9"))
 		s.record("a", accountOf("a"), version("9"))
-		if got := s.wakes(); len(got) > 0 {
-			t.Errorf("%s are woken by what they have written", got)
+		if got := s.takeEnqueued(); len(got) > 0 {
+			t.Errorf("%s are enqueued by what they have written", got)
 		}
 		s.begin("c")
 		s.track("c", "mark.c", []remote.ID{accountOf("c")})
 		s.observe(accountOf("c"), version("1"))
 		s.end("c")
-		if fmt.Sprint(s.wakes()) != "[c]" {
+		if fmt.Sprint(s.takeEnqueued()) != "[c]" {
 			t.Error("what was told and never seen is lost")
 		}
 	})
@@ -195,10 +195,10 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSeeing()
+				s := newObserver()
 				s.observations = &observations{burst: test.burst, interval: test.interval, enqueue: s.enqueue}
 				for _, name := range []string{"a", "b"} {
-					s.look(name, object())
+					s.reconcile(name, object())
 				}
 				for i := range 20_000 {
 					o := object()
@@ -213,7 +213,7 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 					if i == 10_000 {
 						s.observe(accountOf("b"), o)
 						time.Sleep(time.Second)
-						if !slices.Contains(s.allWakes(), "b") {
+						if !slices.Contains(s.allEnqueued(), "b") {
 							t.Error("the events of one Klusterlet keep another one waiting")
 						}
 					}
@@ -221,9 +221,9 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 				if len(s.trackers) != 3 || len(s.all) != 2 {
 					t.Errorf("%d objects of %d Klusterlets are remembered", len(s.trackers), len(s.all))
 				}
-				n := len(slices.DeleteFunc(s.allWakes(), func(name string) bool { return name != "a" }))
+				n := len(slices.DeleteFunc(s.allEnqueued(), func(name string) bool { return name != "a" }))
 				if n < test.least || n > test.most {
-					t.Errorf("100 seconds of events have woken %d times, want %d to %d", n, test.least, test.most)
+					t.Errorf("100 seconds of events have enqueued %d times, want %d to %d", n, test.least, test.most)
 				}
 			})
 		})

@@ -33,14 +33,14 @@ type plan struct {
 // agentSpec is a Klusterlet as the specification of an agent.
 type agentSpec struct{ *operatorv1.Klusterlet }
 
-// planOf returns the plan of a Klusterlet, or why it has none.
+// planOf returns the plan of a Klusterlet, or an error that reports which field must be changed.
 func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
 	return agentSpec{k}.plan(image, false)
 }
 
-// plan returns the desired objects, or why there are none. The image is for pods whose image the spec does not name. same means that the source leads
-// to the cluster that runs the pods; the objects are the same then.
-func (k agentSpec) plan(image string, same bool) (*plan, error) {
+// plan returns the desired objects. The image is for pods whose image the spec does not name. isSame means that the source leads to the cluster that
+// runs the pods. The objects are the same then.
+func (k agentSpec) plan(image string, isSame bool) (*plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
 		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: create another one",
 			operatorv1.MaxKlusterletName, k.Name)
@@ -74,7 +74,7 @@ func (k agentSpec) plan(image string, same bool) (*plan, error) {
 		RoleARN: role, BootstrapSecrets: several,
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
 		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
-		RegistrationArgs: k.registrationArgs(), WorkArgs: k.workArgs(), Works: deploy.Works{Role: "admin"}, SameCluster: same,
+		RegistrationArgs: k.registrationArgs(), WorkArgs: k.workArgs(), Works: deploy.Works{Role: "admin"}, SameCluster: isSame,
 	}
 	if d.Singleton {
 		d.RegistrationImage = cmp.Or(k.Spec.ImagePullSpec, d.RegistrationImage)
@@ -82,7 +82,7 @@ func (k agentSpec) plan(image string, same bool) (*plan, error) {
 	if own := k.Spec.Clusterhub; own != nil {
 		d.Works = deploy.Works{Role: cmp.Or(own.Works.Role, "admin"), Namespaces: own.Works.Namespaces}
 		for _, namespace := range d.Works.Namespaces {
-			if namespace == d.Namespace || same && namespace == d.AgentNamespace {
+			if namespace == d.Namespace || isSame && namespace == d.AgentNamespace {
 				return nil, fmt.Errorf("spec.clusterhub.works.namespaces must not have %s, which is the agent's own: works there could take its rights", namespace)
 			}
 		}

@@ -118,7 +118,7 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 			have := found.(*unstructured.Unstructured)
 			switch {
 			case have.GetDeletionTimestamp() != nil:
-				return errGoing
+				return errDeleting
 			case isHubs(have):
 				return errHubs
 			case c.isOfPods(have) && isCommandLines(have):
@@ -140,7 +140,7 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 		// Each Klusterlet has its own field manager: with a common one, an apply for one Klusterlet would remove the fields of the others.
 		err = applyShared(ctx, c.client, Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix), give, found)
 		if err == nil && give.GetDeletionTimestamp() != nil { // the object as the server has it now
-			return errGoing
+			return errDeleting
 		}
 		if !apierrors.IsConflict(err) || try == tries {
 			return err

@@ -84,7 +84,7 @@ func TestShared_ADefinitionThatGoesMeanwhileIsNotThere(t *testing.T) {
 	for name, test := range map[string]struct {
 		anew bool
 		want error
-	}{"it is being deleted": {false, errGoing}, "it was made anew": {true, nil}} {
+	}{"it is being deleted": {false, errDeleting}, "it was made anew": {true, nil}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			definition := newDefinition()
