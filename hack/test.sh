@@ -208,7 +208,7 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
   done
   # In most of their tests one command or one reconciler does one thing after the other, as often as there are writes: the race detector would
   # find nothing, and doubles what they cost. It is for those that run hub-operator or its watches, or serve the page.
-  running='^Test(Attack_(AHub|AVersion|Events)|Available_|Detached_Makes|Follow_|Process_|Shared_|Sharing_|Sights_|UI_)'
+  running='^Test(Attack_(AHub|AVersion|Events)|Available_|Detached_Makes|Follow_|Process_|Shared_|Sharing_|Observations_|UI_)'
   for package in $servers; do
     within=
     # shellcheck disable=SC2046 # several flags
@@ -269,7 +269,7 @@ elif [ "$which" != unit ]; then
   of_detached=(-run "^($(awk -F'\t' '!/^#/ { print $2 }' "$listed" | paste -s -d '|'))\$")
   if [ -n "${PACKAGES:-}" ] || [ -z "$CLUSTERHUB_TEST_SEED" ]; then
     # Not a second time, as they take long: one compares with a cluster of its own, the others are about many objects at once.
-    of_detached=(-skip '^(TestAccessAPI_AnswersLikeTheCRDs|TestAccessScheduler_ManyClusters|TestStatus_ManyJoinsAreFewWrites)$')
+    of_detached=(-skip '^(TestAccessAPI_MatchesCRDs|TestAccessScheduler_ManyClusters|TestStatus_ManyJoinsAreFewWrites)$')
   fi
   case "$which" in
     detached) detached=${PACKAGES:-$detached} ;;

@@ -108,8 +108,8 @@ const (
 func permissions(permissions string) string { return `"token":{"permissions":[` + permissions + `]}` }
 func rules(rules string) string             { return permissions(`{"namespace":"web","rules":[` + rules + `]}`) }
 
-// TestLess_OnlyWhatTakesAwayIsFree: what a request asks for may become less without a right to its Cluster, and nothing else.
-func TestLess_OnlyWhatTakesAwayIsFree(t *testing.T) {
+// TestLess_OnlyDecreasesAllowed: what a request asks for may become less without a right to its Cluster, and nothing else.
+func TestLess_OnlyDecreasesAllowed(t *testing.T) {
 	p := policy(t, "accessrequest-clusters")
 	changeOIDC := func(old, new string) string {
 		changed := strings.Replace(oidcOfOld, old, new, 1)
@@ -184,8 +184,8 @@ func TestLess_OnlyWhatTakesAwayIsFree(t *testing.T) {
 	}
 }
 
-// TestLess_NoFieldIsForgotten: a field that the policy does not know would be free to change.
-func TestLess_NoFieldIsForgotten(t *testing.T) {
+// TestLess_KnowsAllFields: a field that the policy does not know would be free to change.
+func TestLess_KnowsAllFields(t *testing.T) {
 	var text strings.Builder
 	for _, variable := range policy(t, "accessrequest-clusters").Spec.Variables {
 		text.WriteString(variable.Expression)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCommand_HasTheProvidersThatAreDocumented(t *testing.T) {
+func TestCommand_DocumentedProviders(t *testing.T) {
 	var names []string
 	for _, cmd := range newCommand().Commands() {
 		names = append(names, cmd.Name())

@@ -39,9 +39,9 @@ func (o *told) all() string {
 	return strings.Join(o.lines, ", ")
 }
 
-// TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo writes decisions as a scheduler does, with a Go client that omits what is empty, and
+// TestFollow_ReadsDecisions writes decisions as a scheduler does, with a Go client that omits what is empty, and
 // follows them by a hub's API: what such tools take for a list or a text always is one.
-func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
+func TestFollow_ReadsDecisions(t *testing.T) {
 	h := harness.Hub(t)
 	config := harness.Must(harness.ClientConfig(h.AdminKubeconfig()))(t)
 	ours, namespace := harness.Ours(t, config), harness.Unique("follow")
@@ -105,7 +105,7 @@ func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
 }
 
 // What is no text ends such tools; the example names it.
-func TestFollow_SaysWhatItCannotRead(t *testing.T) {
+func TestFollow_UnreadableDecision(t *testing.T) {
 	h := harness.Hub(t)
 	config := harness.Must(harness.ClientConfig(h.AdminKubeconfig()))(t)
 	api := harness.Ours(t, config).ClusterV1beta1().PlacementDecisions("default")

@@ -28,9 +28,9 @@ import (
 // kubernetes are Kubernetes' own types in ours, with their own descriptions.
 var kubernetes = []string{".apiVersion", ".kind", ".metadata", ".spec.nodePlacement.tolerations[]", ".spec.resourceRequirement.resourceRequirements"}
 
-// TestExplain_EachFieldTeaches: each field of ours, and each of Open Cluster Management's, has a sentence that begins with the name of the
+// TestExplain_EveryFieldHasDescription: each field of ours, and each of Open Cluster Management's, has a sentence that begins with the name of the
 // field, as in the other kinds of the hub, and says more than that name. It is what the server publishes that counts.
-func TestExplain_EachFieldTeaches(t *testing.T) {
+func TestExplain_EveryFieldHasDescription(t *testing.T) {
 	server(t)
 	for resource, kind := range kinds {
 		schema := published(t, kind)
@@ -81,7 +81,7 @@ func teaches(name, description string) string {
 }
 
 // A test that takes all would show nothing.
-func TestTeaches_ItselfRefuses(t *testing.T) {
+func TestDescription_Rejected(t *testing.T) {
 	for description, good := range map[string]bool{
 		"": false, "role": false, "role is for role.": false, "role is its name.": false, "Role is a ClusterRole of the cluster.": false,
 		"role is a ClusterRole of the cluster": false, "role is a ClusterRole of the cluster.": true,
@@ -127,8 +127,8 @@ func published(t *testing.T, kind string) *spec.Schema {
 	return found
 }
 
-// TestExplain_OnTheCommandLine: what a user reads, by the names that a user types.
-func TestExplain_OnTheCommandLine(t *testing.T) {
+// TestExplain_KubectlExplain: what a user reads, by the names that a user types.
+func TestExplain_KubectlExplain(t *testing.T) {
 	server(t)
 	published(t, kinds[klusterlets])
 	published(t, kinds[clusterManagers])

@@ -20,7 +20,7 @@ func creates(t *testing.T, resource, name, spec string) error {
 	return err
 }
 
-func TestFields_AreChecked(t *testing.T) {
+func TestFields_Validation(t *testing.T) {
 	const arn = "arn:aws:eks:us-west-2:123456789012:cluster/hub"
 	long := func(n int) string { return strings.Repeat("a", n) }
 	host := func(host string) string {
@@ -163,8 +163,8 @@ func TestFields_AreChecked(t *testing.T) {
 	}
 }
 
-// TestNames_FitTheirNamespaces: what a name becomes a part of has to be possible, and must not be another's.
-func TestNames_FitTheirNamespaces(t *testing.T) {
+// TestNames_FitNamespaces: what a name becomes a part of has to be possible, and must not be another's.
+func TestNames_FitNamespaces(t *testing.T) {
 	const long, dot, others = "metadata.name is too long", "metadata.name must have no dot", "belongs to others"
 	for _, c := range []struct{ resource, mode, name, want string }{
 		{klusterlets, "Default", strings.Repeat("a", operatorv1.MaxKlusterletName), ""},

@@ -17,8 +17,8 @@ var (
 	another = "delete the Klusterlet and make a new one"
 )
 
-// TestImmutable_ByEveryWrite: what cannot change does not, however it is written, and also not by leaving it out.
-func TestImmutable_ByEveryWrite(t *testing.T) {
+// TestImmutable_OnEveryWrite: what cannot change does not, however it is written, and also not by leaving it out.
+func TestImmutable_OnEveryWrite(t *testing.T) {
 	client := server(t)
 	at := func(path ...string) []string { return append([]string{"spec"}, path...) }
 	etcd := func(path ...string) []string { return append([]string{"spec", "clusterhub", "etcd"}, path...) }
@@ -77,8 +77,8 @@ func TestImmutable_ByEveryWrite(t *testing.T) {
 	}
 }
 
-// TestClusterName_IsThatOfTheRegistration: a cluster that has registered itself without one can be given its own name only.
-func TestClusterName_IsThatOfTheRegistration(t *testing.T) {
+// TestClusterName_MatchesRegistration: a cluster that has registered itself without one can be given its own name only.
+func TestClusterName_MatchesRegistration(t *testing.T) {
 	client := server(t)
 	for _, c := range []struct{ spec, registered, set, want string }{
 		{`{}`, "own", "other", "status.clusterhub.clusterName"},
@@ -106,8 +106,8 @@ func TestClusterName_IsThatOfTheRegistration(t *testing.T) {
 	}
 }
 
-// TestStatus_DoesNotChangeTheSpec: who may write a status may not move an agent.
-func TestStatus_DoesNotChangeTheSpec(t *testing.T) {
+// TestStatus_CannotChangeSpec: who may write a status may not move an agent.
+func TestStatus_CannotChangeSpec(t *testing.T) {
 	client := server(t)
 	applied(t, client, klusterlets, "still", `{deployOption: {mode: Detached}, clusterName: c}`)
 	k := change{client: client, resource: klusterlets, name: "still", path: mode, value: "Default"}

@@ -21,9 +21,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// TestUnknownFields_AreKept: an object that Open Cluster Management's programs have made, or a later version of them, keeps all of it,
+// TestUnknownFields_ArePreserved: an object that Open Cluster Management's programs have made, or a later version of them, keeps all of it,
 // also where this version does not look.
-func TestUnknownFields_AreKept(t *testing.T) {
+func TestUnknownFields_ArePreserved(t *testing.T) {
 	client := server(t)
 	const spec = `{later: {a: [1, {b: c}]}, deployOption: {mode: Hosted, later: a}, registrationConfiguration: {later: a,
 		registrationDriver: {later: a}, bootstrapKubeConfigs: {later: a}, featureGates: [{feature: A, later: a}]}, workConfiguration: {later: a},
@@ -77,9 +77,9 @@ func missing(want, got any, path string) (paths []string) {
 	return paths
 }
 
-// TestUnknownFields_AreKeptInEveryStruct: one that is forgotten would lose fields of later versions. What is ours alone is held to its
+// TestUnknownFields_ArePreservedInEveryStruct: one that is forgotten would lose fields of later versions. What is ours alone is held to its
 // schema, so that a mistake in it is found, and so are the types of Kubernetes.
-func TestUnknownFields_AreKeptInEveryStruct(t *testing.T) {
+func TestUnknownFields_ArePreservedInEveryStruct(t *testing.T) {
 	strict := []string{"clusterhub", "conditions", "tolerations", "resourceRequirements", "metadata"}
 	for resource := range kinds {
 		versions, _, err := unstructured.NestedSlice(crd(t, resource).Object, "spec", "versions")
@@ -139,9 +139,9 @@ func TestOurFields_AreStrict(t *testing.T) {
 	}
 }
 
-// TestUpstreamsObjects_AreAccepted: what clusteradm, the charts and Go programs of Open Cluster Management write, with the nulls and the
+// TestUpstreamObjects_AreAccepted: what clusteradm, the charts and Go programs of Open Cluster Management write, with the nulls and the
 // empty fields that come of templates and of types without omitempty.
-func TestUpstreamsObjects_AreAccepted(t *testing.T) {
+func TestUpstreamObjects_AreAccepted(t *testing.T) {
 	client := server(t)
 	const (
 		images = `registrationImagePullSpec: "example/registration:latest", workImagePullSpec: "example/work:latest"`
@@ -234,9 +234,9 @@ func columnsOf(t *testing.T, table metav1.Table) (always, wide string) {
 	return strings.Join(columns[0], ", "), strings.Join(columns[1], ", ")
 }
 
-// TestComponents_AreThoseOfHubs: what a ClusterManager can name is there, and what is there can be named. That of bootstrap tokens is a
+// TestComponents_MatchHubComponents: what a ClusterManager can name is there, and what is there can be named. That of bootstrap tokens is a
 // part of every hub.
-func TestComponents_AreThoseOfHubs(t *testing.T) {
+func TestComponents_MatchHubComponents(t *testing.T) {
 	versions, _, err := unstructured.NestedSlice(crd(t, clusterManagers).Object, "spec", "versions")
 	if err != nil {
 		t.Fatal(err)

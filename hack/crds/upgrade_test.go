@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestObjectsOfAnotherSchema_DoNotGetStuck: an object that was made before there were these rules, as by Open Cluster Management's own
+// TestOldObjects_CanBeUpdated: an object that was made before there were these rules, as by Open Cluster Management's own
 // definition, can be worked on and removed, whatever it is called and wherever it runs.
-func TestObjectsOfAnotherSchema_DoNotGetStuck(t *testing.T) {
+func TestOldObjects_CanBeUpdated(t *testing.T) {
 	client := server(t)
 	ours := crd(t, klusterlets)
 	lax := ours.DeepCopy()

@@ -99,8 +99,8 @@ func problems(b pages.Block) (all []string) {
 	return all
 }
 
-// TestDocs_CommandsInTextAreThere looks at commands between backquotes, also those of runbooks and findings. They may lack arguments.
-func TestDocs_CommandsInTextAreThere(t *testing.T) {
+// TestDocs_CommandsInTextExist looks at commands between backquotes, also those of runbooks and findings. They may lack arguments.
+func TestDocs_CommandsInTextExist(t *testing.T) {
 	looked := 0
 	for file, text := range pagesOf(t) {
 		for n, line := range strings.Split(text, "\n") {
@@ -326,8 +326,8 @@ func knownFlags(folder string, words []string) error {
 	return nil
 }
 
-// TestDocs_ObjectsAreOfTheirKinds decodes what pages show as YAML and JSON, and strictly what is of our kinds.
-func TestDocs_ObjectsAreOfTheirKinds(t *testing.T) {
+// TestDocs_ObjectsDecodeStrictly decodes what pages show as YAML and JSON, and strictly what is of our kinds.
+func TestDocs_ObjectsDecodeStrictly(t *testing.T) {
 	strict := 0
 	for _, b := range blocksOf(t) {
 		switch text := b.Text; {

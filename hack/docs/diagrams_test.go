@@ -21,8 +21,8 @@ var (
 	controller = regexp.MustCompile(`(?m)^controller ([a-z-]+):`)
 )
 
-// TestDocs_DiagramsNameWhatExists verifies that each node of a diagram is a kind, a program, a controller, or a role of a user.
-func TestDocs_DiagramsNameWhatExists(t *testing.T) {
+// TestDocs_DiagramNodesExist verifies that each node of a diagram is a kind, a program, a controller, or a role of a user.
+func TestDocs_DiagramNodesExist(t *testing.T) {
 	known := knownNodes(t)
 	diagrams := 0
 	err := filepath.WalkDir(root+"/docs", func(file string, entry os.DirEntry, err error) error {

@@ -53,8 +53,8 @@ func pagesOf(t *testing.T) map[string]string {
 	return texts
 }
 
-// TestDocs_NameTestsThatThereAre keeps the threat model true: what it says is tried, is.
-func TestDocs_NameTestsThatThereAre(t *testing.T) {
+// TestDocs_NamedTestsExist keeps the threat model true: what it says is tried, is.
+func TestDocs_NamedTestsExist(t *testing.T) {
 	have := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -135,9 +135,9 @@ func TestDocs_NameEveryFuzzTarget(t *testing.T) {
 	}
 }
 
-// TestDocs_NameFoldersThatThereAre keeps the tables of folders true when something moves. A part such as <name> stands for any
+// TestDocs_NamedFoldersExist keeps the tables of folders true when something moves. A part such as <name> stands for any
 // folder there, and one such as {a,b} for both.
-func TestDocs_NameFoldersThatThereAre(t *testing.T) {
+func TestDocs_NamedFoldersExist(t *testing.T) {
 	named := 0
 	for file, text := range pagesOf(t) {
 		if filepath.Base(file) == "plan.md" || filepath.Base(filepath.Dir(file)) == "changes" {
@@ -169,8 +169,8 @@ func alternatives(pattern string) (all []string) {
 	return all
 }
 
-// TestDocs_LinksLeadSomewhere looks for the file, and the heading in it, of each link within the repository.
-func TestDocs_LinksLeadSomewhere(t *testing.T) {
+// TestDocs_LinksResolve looks for the file, and the heading in it, of each link within the repository.
+func TestDocs_LinksResolve(t *testing.T) {
 	texts := pagesOf(t)
 	for file, text := range texts {
 		for _, match := range link.FindAllStringSubmatch(span.ReplaceAllString(text, ""), -1) {

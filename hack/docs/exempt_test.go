@@ -16,8 +16,8 @@ import (
 // which it begins.
 var untried = []string{".ci/run", "cosign sign", "cosign verify", "export", "git tag", "go run ./test/bench", "hack/test.sh", "make", "ssh"}
 
-// TestDocs_ExemptBlocksHaveNothingThatATestCouldType: a comment exempts a block only if all its commands are in a short list.
-func TestDocs_ExemptBlocksHaveNothingThatATestCouldType(t *testing.T) {
+// TestDocs_ExemptBlocksAreUntypable: a comment exempts a block only if all its commands are in a short list.
+func TestDocs_ExemptBlocksAreUntypable(t *testing.T) {
 	for _, b := range blocksOf(t) {
 		if b.NotRun == "" {
 			continue
@@ -45,7 +45,7 @@ func untypable(b pages.Block) error {
 	return nil
 }
 
-func TestUntypable_SaysWhatIsWrong(t *testing.T) {
+func TestUntypable_Errors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"what no test types":        {text: "A=b make bench # c"},
 		"a program of others":       {text: "cosign sign --key=a"},

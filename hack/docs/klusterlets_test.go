@@ -18,7 +18,7 @@ import (
 )
 
 // The table says what each account has on each cluster, no more and no less.
-func TestPermissions_OfKlusterletsAreThoseOfTheDocumentation(t *testing.T) {
+func TestPermissions_OfKlusterletsMatchDocs(t *testing.T) {
 	managed, management, err := deploy.Klusterlet{Name: "K", Namespace: "m", Detached: true, AgentNamespace: "a"}.Split()
 	if err != nil {
 		t.Fatal(err)

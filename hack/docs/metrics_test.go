@@ -21,8 +21,8 @@ var (
 	oneLabel   = regexp.MustCompile("`([a-z_]+)`")
 )
 
-// TestDocs_TellEveryMetric: those that the programs have, and no others, with their types and labels.
-func TestDocs_TellEveryMetric(t *testing.T) {
+// TestDocs_NameEveryMetric: those that the programs have, and no others, with their types and labels.
+func TestDocs_NameEveryMetric(t *testing.T) {
 	all, err := metrics.Made(root)
 	if err != nil {
 		t.Error(err)

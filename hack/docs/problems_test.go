@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
 )
 
-// TestProblems_AreFound: the tests of the pages can fail.
-func TestProblems_AreFound(t *testing.T) {
+// TestProblems_AreDetected: the tests of the pages can fail.
+func TestProblems_AreDetected(t *testing.T) {
 	for typed, want := range map[string]string{
 		"kubectl hub get clusters --context hub":            "",
 		"kubectl hub join --hub-token eyJ… --works=admin …": "",

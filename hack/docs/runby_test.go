@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestDocs_BlocksOfOtherTestsAreTyped: the test that a comment names is in the folder that it names, and what is there asks the pages for
+// TestDocs_BlocksOfOtherTestsAreRun: the test that a comment names is in the folder that it names, and what is there asks the pages for
 // its blocks.
-func TestDocs_BlocksOfOtherTestsAreTyped(t *testing.T) {
+func TestDocs_BlocksOfOtherTestsAreRun(t *testing.T) {
 	found := 0
 	for _, b := range blocksOf(t) {
 		if b.RunBy == "" {

@@ -91,8 +91,8 @@ func digests(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestBuild_TwiceIsTheSame: with programs that have other times and modes, and in another time zone.
-func TestBuild_TwiceIsTheSame(t *testing.T) {
+// TestBuild_IsReproducible: with programs that have other times and modes, and in another time zone.
+func TestBuild_IsReproducible(t *testing.T) {
 	amd64, arm64 := programs(t, "amd64", "-trimpath"), programs(t, "arm64", "-trimpath")
 	first := digests(t, built(t, "amd64="+amd64, "arm64="+arm64))
 	for _, c := range components {
@@ -112,8 +112,8 @@ func TestBuild_TwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// TestBuild_WhatIsInAnImage checks the files and the configuration of an image.
-func TestBuild_WhatIsInAnImage(t *testing.T) {
+// TestBuild_ImageContents checks the files and the configuration of an image.
+func TestBuild_ImageContents(t *testing.T) {
 	dir := built(t, "amd64="+programs(t, "amd64", "-trimpath"), "arm64="+programs(t, "arm64", "-trimpath"))
 	for _, c := range components {
 		index, err := layout.ImageIndexFromPath(filepath.Join(dir, c.name))
@@ -182,8 +182,8 @@ func checkFiles(t *testing.T, img v1.Image, created time.Time) {
 	}
 }
 
-// TestBuild_RefusesPrograms that would not run in an image, are not the same everywhere, or are too big.
-func TestBuild_RefusesPrograms(t *testing.T) {
+// TestBuild_RejectsPrograms that would not run in an image, are not the same everywhere, or are too big.
+func TestBuild_RejectsPrograms(t *testing.T) {
 	good := programs(t, "amd64", "-trimpath")
 	c := components[0]
 	if _, err := programIn(good, "amd64", c); err != nil {
@@ -217,8 +217,8 @@ func TestBuild_RefusesPrograms(t *testing.T) {
 	}
 }
 
-// TestUnpack_StaysInItsFolder tries archives that reach for more.
-func TestUnpack_StaysInItsFolder(t *testing.T) {
+// TestUnpack_StaysInFolder tries archives that reach for more.
+func TestUnpack_StaysInFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, h := range []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "../outside", Mode: 0o644},

@@ -158,8 +158,8 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// TestRun_SaysWhatIsMissing is for those who type it.
-func TestRun_SaysWhatIsMissing(t *testing.T) {
+// TestRun_MissingArguments is for those who type it.
+func TestRun_MissingArguments(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "")
 	for want, args := range map[string]string{
 		"expected a command":            "",

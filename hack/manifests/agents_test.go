@@ -29,7 +29,7 @@ import (
 )
 
 // The shared roles have the rules that agents of one cluster have, without its name.
-func TestRoles_OfAllAgentsHaveTheRulesOfEach(t *testing.T) {
+func TestRoles_OfAllAgentsMatchSingleAgent(t *testing.T) {
 	want := map[string][]rbacv1.PolicyRule{
 		agentroles.ClusterRole: agentroles.Rules(""), agentroles.ListCSRsClusterRole: agentroles.ListCSRsRules(),
 		agentroles.WorksClusterRole: agentroles.WorksRules(),
@@ -166,7 +166,7 @@ func agentWrites() map[string]agentWrite {
 }
 
 // Whatever RBAC says, agents write what is of their own cluster, and those of a denied one nothing.
-func TestPolicies_HoldAgentsToTheirOwnCluster(t *testing.T) {
+func TestPolicies_RestrictAgentsToOwnCluster(t *testing.T) {
 	own, none := []string{"update", "status", "leave", "ask", "let go", "report"}, []string(nil)
 	group, aws := registration.ClusterGroup, registration.AWSGroup
 	const all, allAWS = registration.ManagedClustersGroup, registration.AWSManagedClustersGroup
@@ -220,7 +220,7 @@ func TestPolicies_HoldAgentsToTheirOwnCluster(t *testing.T) {
 }
 
 // An agent whose cluster was denied while its certificate lives has lost its rights in the namespace, and asks for no other.
-func TestPolicies_LetNoDeniedAgentAskForCertificates(t *testing.T) {
+func TestPolicies_DeniedAgentGetsNoCertificate(t *testing.T) {
 	policy := agentPolicies(t)["certificatesigningrequests"]
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{registration.ClusterNameLabel: "c3"}}}
 	who := &user.DefaultInfo{Name: registration.ClusterUser("c3", "a"), Groups: []string{registration.ClusterGroup("c3"), registration.ManagedClustersGroup, "system:authenticated"}}

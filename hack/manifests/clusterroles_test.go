@@ -18,7 +18,7 @@ import (
 )
 
 // Where clusters have roles of their own, hub-controller-manager makes them with the rules of the agents of that cluster, and with no others.
-func TestPolicies_AClustersRoleHasTheRulesOfItsAgents(t *testing.T) {
+func TestPolicies_ClusterRoleMatchesAgentRules(t *testing.T) {
 	all := built(t, "base")
 	at := slices.IndexFunc(all, func(o runtime.Object) bool {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// TestDeployments_HaveTheSettingsThatAreListed compares each Deployment with the table, in both directions: a setting that is lost is named with
-// what it is there for, and a new one needs a reason. What all pods have in common, TestManifests_KeepTheRules looks at.
-func TestDeployments_HaveTheSettingsThatAreListed(t *testing.T) {
+// TestDeployments_MatchSettingsTable compares each Deployment with the table, in both directions: a setting that is lost is named with
+// what it is there for, and a new one needs a reason. What all pods have in common, TestManifests_FollowRules looks at.
+func TestDeployments_MatchSettingsTable(t *testing.T) {
 	table := map[string]map[string][]setting{
 		"base":             {"hub-apiserver": embeddedEtcd, "hub-controller-manager": hubManager, "hub-certificate-approver": hubApprover},
 		"external-etcd":    {"hub-apiserver": externalEtcd, "hub-controller-manager": hubManager, "hub-certificate-approver": hubApprover},
@@ -59,7 +59,7 @@ func TestDeployments_HaveTheSettingsThatAreListed(t *testing.T) {
 		})},
 	}
 	for set, objects := range workloads(t) {
-		if strings.HasSuffix(set, " elsewhere") { // the others are held to the rules by TestManifests_KeepTheRules
+		if strings.HasSuffix(set, " elsewhere") { // the others are held to the rules by TestManifests_FollowRules
 			for _, finding := range findings(objects) {
 				t.Errorf("%s: %s", set, finding)
 			}
@@ -252,8 +252,8 @@ func ofSettings(prefix string, c corev1.Container, volumes []corev1.Volume) sets
 	return all
 }
 
-// TestDeployments_HaveFlagsOfTheirPrograms looks each flag up in the reference of the program, and the grace period up against the delay.
-func TestDeployments_HaveFlagsOfTheirPrograms(t *testing.T) {
+// TestDeployments_FlagsExist looks each flag up in the reference of the program, and the grace period up against the delay.
+func TestDeployments_FlagsExist(t *testing.T) {
 	for set, objects := range workloads(t) {
 		for _, o := range objects {
 			d, ok := o.(*appsv1.Deployment)

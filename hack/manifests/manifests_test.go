@@ -99,8 +99,8 @@ func typed(t *testing.T, objects []*unstructured.Unstructured) []runtime.Object 
 	return decoded(t, text.Bytes())
 }
 
-// TestManifests_KeepTheRules builds every kustomization. A component is deployed by an overlay of a user, and has no pods.
-func TestManifests_KeepTheRules(t *testing.T) {
+// TestManifests_FollowRules builds every kustomization. A component is deployed by an overlay of a user, and has no pods.
+func TestManifests_FollowRules(t *testing.T) {
 	folders, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestManifests_KeepTheRules(t *testing.T) {
 const teams = "agent-namespace"
 
 // What a user applies who has rights in one namespace is in that namespace: a kustomization that sets a namespace moves all of it.
-func TestManifests_OfANamespaceAreInItAlone(t *testing.T) {
+func TestManifests_NamespacedStayInNamespace(t *testing.T) {
 	objects, moved := built(t, teams), 0
 	for _, o := range objects {
 		object, err := meta.Accessor(o)

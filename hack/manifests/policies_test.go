@@ -96,7 +96,7 @@ func decided(t *testing.T, policies map[string]validating.Validator, account str
 }
 
 // Of ConfigMaps, the controllers write what the hub remembers of clusters, each its part.
-func TestPolicies_HoldEachControllerToItsPartOfARecord(t *testing.T) {
+func TestPolicies_RestrictControllersToTheirRecords(t *testing.T) {
 	policies := map[string]validating.Validator{}
 	for _, o := range built(t, "base") {
 		if policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy); ok {

@@ -177,7 +177,7 @@ func components(t *testing.T) map[string][]runtime.Object {
 
 // What the controllers of a process state in their folders is what its roles grant: nothing is missing, and nothing is too much.
 // hub-operator runs on clusters without a hub, from a folder of its own.
-func TestRights_OfTheOperatorAreThoseThatItsControllersState(t *testing.T) {
+func TestRights_OfOperatorMatchDeclared(t *testing.T) {
 	objects := built(t, "operator")
 	options := operator.NewOptions()
 	parse(t, options.Flags().FlagSets, objects, "hub-operator")
@@ -197,7 +197,7 @@ func TestRights_OfTheOperatorAreThoseThatItsControllersState(t *testing.T) {
 
 // The controllers of hub-operator can be a part of hub-controller-manager. It then has the right to act as hub-operator besides, and no other;
 // hub-operator has the same rights as in pods of its own.
-func TestRights_OfAHubThatIsHubOperatorToo(t *testing.T) {
+func TestRights_OfHubWithOperator(t *testing.T) {
 	base, more := built(t, "base"), built(t, "operator-in-hub")
 	rights := func(controllers ...string) sets.Set[right] {
 		o := manager.NewOptions()
@@ -223,7 +223,7 @@ func TestRights_OfAHubThatIsHubOperatorToo(t *testing.T) {
 	}
 }
 
-func TestRights_AreThoseThatControllersState(t *testing.T) {
+func TestRights_MatchDeclared(t *testing.T) {
 	base, components := built(t, "base"), components(t)
 	for account, rights := range processes(t, base) {
 		for _, difference := range differences(base, account, stated(rights, "")) {
@@ -243,7 +243,7 @@ func TestRights_AreThoseThatControllersState(t *testing.T) {
 }
 
 // TestDifferences takes a rule from a role and adds one to it, for each process and each component.
-func TestDifferences_FindARuleMoreAndARuleLess(t *testing.T) {
+func TestDifferences_DetectAddedAndRemovedRules(t *testing.T) {
 	base, components := built(t, "base"), components(t)
 	rights := processes(t, base)
 	for name, test := range map[string]struct {

@@ -24,9 +24,9 @@ import (
 // generated from the manifests, and follows a rule that was dropped by mistake.
 const grantsTable = "\n## What each role grants\n"
 
-// TestClusterRoles_GrantWhatTheDocumentationLists compares the ClusterRoles of a hub that no manifest binds to a ServiceAccount, and those of a
+// TestClusterRoles_MatchDocs compares the ClusterRoles of a hub that no manifest binds to a ServiceAccount, and those of a
 // set, with the table. The rights of the servers are compared with what controllers state.
-func TestClusterRoles_GrantWhatTheDocumentationLists(t *testing.T) {
+func TestClusterRoles_MatchDocs(t *testing.T) {
 	const chart = "../../artifacts/charts/clusterhub/templates/hub/rbac.yaml"
 	template, err := os.ReadFile(chart)
 	if err != nil {
@@ -185,9 +185,9 @@ func documentedGrants(t *testing.T) sets.Set[string] {
 	return grants
 }
 
-// TestServers_HaveTheRightsThatTheDocumentationLists compares the rights of the ServiceAccounts of a hub with the table of the servers. No
+// TestServers_RightsMatchDocs compares the rights of the ServiceAccounts of a hub with the table of the servers. No
 // controller states those of hub-apiserver and of the provider.
-func TestServers_HaveTheRightsThatTheDocumentationLists(t *testing.T) {
+func TestServers_RightsMatchDocs(t *testing.T) {
 	documented := sets.New[string]()
 	documentedRows(t, "\n## What the servers of a hub may do\n", func(cells []string) {
 		documented = documented.Union(eachGrant(strings.Trim(cells[0], "`")+" "+strings.ReplaceAll(cells[4], "`", ""), cells[1], cells[2], cells[3]))

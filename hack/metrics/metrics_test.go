@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestMade_ReadsEachWay in which metrics are made, and says which it cannot read: one that is not read would be in no reference.
-func TestMade_ReadsEachWay(t *testing.T) {
+// TestMetrics_ReadsAllForms in which metrics are made, and says which it cannot read: one that is not read would be in no reference.
+func TestMetrics_ReadsAllForms(t *testing.T) {
 	for name, test := range map[string]struct{ text, want, refused string }{
 		"a vector":    {`var a = metrics.NewCounterVec(&metrics.CounterOpts{Name: "clusterhub_rain_total", Help: "It rains."}, []string{"cloud"})`, "{clusterhub_rain_total counter [cloud] It rains. pkg/x}", ""},
 		"in parts":    {`var a = metrics.NewGauge(&metrics.GaugeOpts{Namespace: "hub_agent", Name: "sun", Help: "It " + "shines."})`, "{hub_agent_sun gauge [] It shines. pkg/x}", ""},

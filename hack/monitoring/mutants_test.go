@@ -93,9 +93,9 @@ func selectorsLike(selector string) (others []string) {
 	return others
 }
 
-// TestAlerts_AWrongOneFails: there is a case for each mistake in the threshold, the comparison, the labels, the windows, the severity and the time of each alert.
+// TestAlerts_MutationsFail: there is a case for each mistake in the threshold, the comparison, the labels, the windows, the severity and the time of each alert.
 // Each run has one mistake in each of them.
-func TestAlerts_AWrongOneFails(t *testing.T) {
+func TestAlerts_MutationsFail(t *testing.T) {
 	wrong, rounds, total := map[string][]mutant{}, 0, 0
 	for _, alert := range alerts(t) {
 		wrong[alert.Alert] = mutants(t, alert)

@@ -100,7 +100,7 @@ func promtool(t *testing.T, rules []group, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestAlerts_FireWhereTheyAreToFire(t *testing.T) {
+func TestAlerts_FireAtThresholds(t *testing.T) {
 	if out, err := promtool(t, groups(t), "check", "rules", "rules.yaml"); err != nil || strings.Contains(out, "FAILED") {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -110,7 +110,7 @@ func TestAlerts_FireWhereTheyAreToFire(t *testing.T) {
 }
 
 // Of each alert there is a case that fails if the alert never fires, and one that fails if it always does.
-func TestAlerts_HaveACaseForEachFault(t *testing.T) {
+func TestAlerts_EachFaultHasCase(t *testing.T) {
 	for fault, broken := range map[string]rule{"never fires": {Expr: "vector(0) > 1"}, "always fires": {Expr: "vector(1)"}} {
 		changed := groups(t)
 		for _, g := range changed {
@@ -130,7 +130,7 @@ func TestAlerts_HaveACaseForEachFault(t *testing.T) {
 	}
 }
 
-func TestAlerts_SayWhatTheyAreAbout(t *testing.T) {
+func TestAlerts_HaveDescriptions(t *testing.T) {
 	headings := []string{"## Meaning", "## Impact", "## How to find out", "## What to do"}
 	want := map[string]bool{}
 	for _, alert := range alerts(t) {
@@ -243,7 +243,7 @@ func dashboard(t *testing.T) map[string][]string {
 	return queries
 }
 
-func TestDashboard_NamesMetricsThatThereAre(t *testing.T) {
+func TestDashboard_MetricsExist(t *testing.T) {
 	have := known(t)
 	for panel, queries := range dashboard(t) {
 		for _, query := range queries {
@@ -256,7 +256,7 @@ func TestDashboard_NamesMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAlerts_NameMetricsThatThereAre(t *testing.T) {
+func TestAlerts_MetricsExist(t *testing.T) {
 	have := known(t)
 	if got := metricsIn(`sum by (le) (rate(a_bucket{b="c"}[5m])) / on (x) d offset 5m > 2 and absent(e) or time() - f == 1`); !slices.Equal(got, []string{"a_bucket", "d", "e", "f"}) {
 		t.Fatalf("found %q", got)

@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
 )
 
-// TestAsked_IsAllTold tries what fails the build: a place that asks for a right and does not say when, one of which not all can be read, and a
+// TestRequiredRights_AllDocumented tries what fails the build: a place that asks for a right and does not say when, one of which not all can be read, and a
 // comment about a right that is not asked for any more.
-func TestAsked_IsAllTold(t *testing.T) {
+func TestRequiredRights_AllDocumented(t *testing.T) {
 	const head = "package x\n\nimport \"github.com/clusterhub/clusterhub/pkg/apis/cluster\"\n\nconst PluginName = \"Weather\"\n\nfunc f(verb string) any {\n"
 	const rule = "return rbac.Permission{Verb: \"create\", Group: cluster.GroupName, Resource: \"managedclusters\", Subresource: \"rain\", Name: name}\n}\n"
 	for name, test := range map[string]struct{ text, want, refused string }{
@@ -54,8 +53,8 @@ func TestAsked_IsAllTold(t *testing.T) {
 	}
 }
 
-// TestPermissions_AreAllThere counts what the page must have in another way than it is made: plugins that ask for rights, and roles.
-func TestPermissions_AreAllThere(t *testing.T) {
+// TestPermissions_AreComplete counts what the page must have in another way than it is made: plugins that ask for rights, and roles.
+func TestPermissions_AreComplete(t *testing.T) {
 	page, err := permissionsPage(root)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 
 const root = "../.."
 
-// TestReference_HasEachVersionThatIsServed: a group that is served and has no page would be found by no reader.
-func TestReference_HasEachVersionThatIsServed(t *testing.T) {
+// TestReference_HasEveryServedVersion: a group that is served and has no page would be found by no reader.
+func TestReference_HasEveryServedVersion(t *testing.T) {
 	pages, err := apiPages()
 	if err != nil {
 		t.Fatal(err)

@@ -67,8 +67,8 @@ func compared(t *testing.T, root string) string {
 	return string(said)
 }
 
-// TestCompare_HoldsWhatOthersBuildWith changes a tree after its release: what is removed has to be in the notes, what is added has not.
-func TestCompare_HoldsWhatOthersBuildWith(t *testing.T) {
+// TestCompare_DetectsBreakingChanges changes a tree after its release: what is removed has to be in the notes, what is added has not.
+func TestCompare_DetectsBreakingChanges(t *testing.T) {
 	const rain = "pkg/apis/rain/rain.go"
 	const drop = "\n// Drop is one.\ntype Drop struct{ Size int }\n\n// Grow grows.\nfunc (*Drop) Grow() {}\n"
 	note := func(kind, text string) string {
@@ -105,8 +105,8 @@ func TestCompare_HoldsWhatOthersBuildWith(t *testing.T) {
 	}
 }
 
-// TestCompare_KnowsWhatIsPromised removes whole packages, and compares clones that have no release.
-func TestCompare_KnowsWhatIsPromised(t *testing.T) {
+// TestCompare_PublicPackagesOnly removes whole packages, and compares clones that have no release.
+func TestCompare_PublicPackagesOnly(t *testing.T) {
 	for folder, want := range map[string]string{
 		"pkg/apis/snow": "pkg/apis/snow: the package is gone", "pkg/apis/internal": "compared with v1.2.3", "pkg/sun": "compared with v1.2.3",
 	} {

@@ -107,8 +107,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestRelease_TwiceIsTheSame: but for where it is fetched from, which is another folder here.
-func TestRelease_TwiceIsTheSame(t *testing.T) {
+// TestRelease_IsReproducible: but for where it is fetched from, which is another folder here.
+func TestRelease_IsReproducible(t *testing.T) {
 	first, second := contents(t, released(t)), contents(t, released(t))
 	if !slices.Equal(slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(second))) {
 		t.Errorf("%v and %v", slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(second)))
@@ -120,9 +120,9 @@ func TestRelease_TwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// TestRelease_IsInstalled does what krew and those do who install the rest, and does not take a release in which something is wrong. Sums are made
+// TestRelease_Installs does what krew and those do who install the rest, and does not take a release in which something is wrong. Sums are made
 // anew after each change, so that it is seen by itself.
-func TestRelease_IsInstalled(t *testing.T) {
+func TestRelease_Installs(t *testing.T) {
 	good := released(t)
 	if err := check(good); err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestChanges_OfThisTree(t *testing.T) {
 	}
 }
 
-func TestParse_SaysWhatIsWrong(t *testing.T) {
+func TestParse_Errors(t *testing.T) {
 	for want, data := range map[string]string{
 		"has to begin with kind": "kind: fix\narea: x\n",
 		"the kind is \"bug\"":    "---\nkind: bug\narea: x\n---\ntext",
@@ -312,7 +312,7 @@ func TestParse_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestRun_RefusesWhatIsNoRelease(t *testing.T) {
+func TestRun_RejectsInvalidRelease(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "")
 	for want, args := range map[string][]string{
 		"it needs --output":             {"--version=v1.2.3"},

@@ -99,8 +99,8 @@ func TestSite_HasEveryPage(t *testing.T) {
 	}
 }
 
-// TestSite_LinksLeadSomewhere follows all links and anchors in the site, and looks for what a page would load or run.
-func TestSite_LinksLeadSomewhere(t *testing.T) {
+// TestSite_LinksResolve follows all links and anchors in the site, and looks for what a page would load or run.
+func TestSite_LinksResolve(t *testing.T) {
 	files, err := rendered(t, "../..")
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +155,8 @@ func problems(t *testing.T, files map[string][]byte) (all []string) {
 	return all
 }
 
-// TestSite_SaysWhatIsWrong tries what ends the rendering, on small sites, and that the test of links sees what is wrong with one.
-func TestSite_SaysWhatIsWrong(t *testing.T) {
+// TestSite_Errors tries what ends the rendering, on small sites, and that the test of links sees what is wrong with one.
+func TestSite_Errors(t *testing.T) {
 	const index = "# Weather\n\n## Read on\n\n- [Rain](docs/rain.md): from above; [sun](docs/sun/README.md)\n"
 	good := map[string]string{"README.md": index, "SECURITY.md": "# Security\n", "docs/rain.md": "# Rain\n\nIt is [safe](../SECURITY.md), see [the gauge](../gauge.go).\n",
 		"docs/sun/README.md": "# Sun\n\n[Noon](noon.md#at-12-oclock), [rain](../rain.md).\n", "docs/sun/noon.md": "# Noon\n\n## At 12 o'clock\n", "gauge.go": "package x\n"}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRules_FindAPlantedSentence shows for each rule a sentence that breaks it, and one beside it that does not.
-func TestRules_FindAPlantedSentence(t *testing.T) {
+// TestRules_DetectPlantedSentence shows for each rule a sentence that breaks it, and one beside it that does not.
+func TestRules_DetectPlantedSentence(t *testing.T) {
 	planted := map[string][2]string{
 		"cleft":            {"name is that of the controller.", "A name that is taken is refused."},
 		"passive speech":   {"The front is asked for the namespace.", "The agent asks the front for the namespace."},
@@ -53,8 +53,8 @@ func TestRules_FindAPlantedSentence(t *testing.T) {
 	}
 }
 
-// TestReport_OneMoreThanTheLimit verifies that a rule passes at its limit, and fails with one place more.
-func TestReport_OneMoreThanTheLimit(t *testing.T) {
+// TestReport_OverLimit verifies that a rule passes at its limit, and fails with one place more.
+func TestReport_OverLimit(t *testing.T) {
 	for i := range rules {
 		const words = 100000
 		r := &rules[i]
@@ -68,8 +68,8 @@ func TestReport_OneMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestProse_LeavesOutCode: code, comments for tools and strings of tests are not prose.
-func TestProse_LeavesOutCode(t *testing.T) {
+// TestProse_IgnoresCode: code, comments for tools and strings of tests are not prose.
+func TestProse_IgnoresCode(t *testing.T) {
 	for _, test := range []struct{ file, text string }{
 		{"x.md", "```console\n$ echo anew\n```\n"},
 		{"x.md", "Run `echo anew`.\n"},

@@ -50,7 +50,7 @@ func (w *world) newAWSAgent(refused func() error) *agent {
 	return w.agentOf(j, driver)
 }
 
-func TestAWS_JoinsOnceTheHubLetsTheRoleIn(t *testing.T) {
+func TestAWS_JoinsOnceRoleIsAuthorized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var refusal error = &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
@@ -92,7 +92,7 @@ func TestAWS_JoinsOnceTheHubLetsTheRoleIn(t *testing.T) {
 }
 
 // The hub deletes the role of a deleted cluster, and so AWS responds as the hub does to a certificate.
-func TestAWS_ADeletedClusterIsRegisteredAnewByARestart(t *testing.T) {
+func TestAWS_DeletedClusterReregistersAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var refusal error

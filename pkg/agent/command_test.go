@@ -33,7 +33,7 @@ func byAWS(o *Options) *awsirsa.RegisterDriver {
 	return o.Drivers.Named("awsirsa").(*awsirsa.RegisterDriver)
 }
 
-func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
+func TestOptions_ErrorsNameFlag(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	ca := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(ca, []byte("no PEM"), 0o600); err != nil {
@@ -119,13 +119,13 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 }
 
 // Without the defaults, objects would be deleted as soon as the hub does not know their work.
-func TestOptions_HaveTheDefaultsOfWorks(t *testing.T) {
+func TestOptions_WorkDefaults(t *testing.T) {
 	if got, want := NewOptions().Works, work.NewOptions(); got != want || got.Enabled || got.Grace == 0 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-func TestOptions_ListsInFeedbackAreAFeatureGate(t *testing.T) {
+func TestOptions_FeedbackListsNeedFeatureGate(t *testing.T) {
 	o := NewOptions()
 	if o.works().Feedback.Raw {
 		t.Error("they are on by default")
@@ -135,7 +135,7 @@ func TestOptions_ListsInFeedbackAreAFeatureGate(t *testing.T) {
 	}
 }
 
-func TestOptions_WorksAreKeptWhereTheAgentHasRights(t *testing.T) {
+func TestOptions_WorksNamespace(t *testing.T) {
 	for scoped, want := range map[bool]string{false: "", true: "team"} {
 		o := NewOptions()
 		o.Spoke.NamespaceScoped, o.Spoke.Namespace = scoped, "team"
@@ -145,7 +145,7 @@ func TestOptions_WorksAreKeptWhereTheAgentHasRights(t *testing.T) {
 	}
 }
 
-func TestOptions_TheHubsARNHasTwoSpellings(t *testing.T) {
+func TestOptions_HubARNSpellings(t *testing.T) {
 	for _, flag := range []string{"--hub-cluster-arn", "--eks-hub-cluster-arn"} {
 		o := NewOptions()
 		flags := o.Flags()
@@ -155,7 +155,7 @@ func TestOptions_TheHubsARNHasTwoSpellings(t *testing.T) {
 	}
 }
 
-func TestCommand_AWrongStartIsOneLine(t *testing.T) {
+func TestCommand_InvalidStartPrintsOneLine(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, args := range [][]string{
 		{},
@@ -177,7 +177,7 @@ func TestCommand_AWrongStartIsOneLine(t *testing.T) {
 	}
 }
 
-func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
+func TestCommand_HelpListsFlagsAndCommands(t *testing.T) {
 	out := &bytes.Buffer{}
 	cmd := NewCommand()
 	cmd.SetArgs([]string{"--help"})
@@ -196,7 +196,7 @@ func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
 }
 
 // The whole process, with a managed cluster that does not respond, ends with its context.
-func TestRun_EndsWithItsContext(t *testing.T) {
+func TestRun_EndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(agenttest.Quiet(t))
 	defer cancel()
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -94,11 +94,11 @@ func (w *world) known(s state.State) {
 	}
 }
 
-func TestJoin_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestJoin_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, joinCrashingAt(false))
 }
 
-func TestJoin_DetachedResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestJoin_DetachedResumesAfterCrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, joinCrashingAt(true))
 }
 
@@ -144,7 +144,7 @@ func firstKey(s state.State) string {
 	return string(s.NextKey)
 }
 
-func TestRotation_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestRotation_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, func(t *testing.T, when string, n int) bool {
 		w := newWorld(t)
 		_, end := w.joined()

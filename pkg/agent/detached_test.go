@@ -31,7 +31,7 @@ func resources(cluster *kubefake.Clientset) []string {
 }
 
 // The agent does all that it does in its life: it joins, renews its identity, creates what the hub asks for, reports problems, and leaves.
-func TestDetached_NothingOfTheHubIsOnTheManagedClusterAndNothingOfThatOnTheOther(t *testing.T) {
+func TestDetached_SeparatesHubAndManagedCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Detach()
@@ -65,7 +65,7 @@ func TestDetached_NothingOfTheHubIsOnTheManagedClusterAndNothingOfThatOnTheOther
 }
 
 // A managed cluster that is gone for good does not keep a cluster in the hub.
-func TestDetached_LeavesWithoutTheManagedCluster(t *testing.T) {
+func TestDetached_UnjoinsWithoutManagedCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Detach()
@@ -91,7 +91,7 @@ func TestDetached_EventsAreOnTheManagementCluster(t *testing.T) {
 	})
 }
 
-func TestUnjoin_OnlyWithForceDoesItWithoutTheManagedCluster(t *testing.T) {
+func TestUnjoin_OnlyForceSkipsManagedCluster(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"management": kubeconfigOf("management"), "token": "t"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

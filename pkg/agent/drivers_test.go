@@ -16,7 +16,7 @@ import (
 )
 
 // All drivers must fulfill this, including future ones.
-func TestDrivers_AreToldApartByTheirNamesAndHaveFlagsOfTheirOwn(t *testing.T) {
+func TestDrivers_HaveDistinctNamesAndFlags(t *testing.T) {
 	flags, named := pflag.NewFlagSet("x", pflag.ContinueOnError), map[string]bool{}
 	for _, driver := range drivers() {
 		driver.AddFlags(flags) // panics if two drivers have a flag of the same name
@@ -35,7 +35,7 @@ func TestDrivers_AreToldApartByTheirNamesAndHaveFlagsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestDrivers_FindTheIdentityOfAStateWhateverTheFlags(t *testing.T) {
+func TestDrivers_FindIdentityWhateverTheFlags(t *testing.T) {
 	aws := awsirsa.RegisterDriver{HubARN: hubARN, ManagedARN: managedARN}
 	own, err := aws.New(identity.Agent{})
 	if err != nil {

@@ -138,7 +138,7 @@ func (f *following) expect(sessions int32, ready string) {
 	}
 }
 
-func TestFollower_WaitsForAnIdentityThatCanBeUsed(t *testing.T) {
+func TestFollower_WaitsForUsableIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollowing(t)
 		f.expect(0, "there is no identity in the test")
@@ -169,7 +169,7 @@ func TestFollower_WaitsForAnIdentityThatCanBeUsed(t *testing.T) {
 	})
 }
 
-func TestFollower_ARenewedCertificateInterruptsNothing(t *testing.T) {
+func TestFollower_RenewalDoesNotInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollowing(t)
 		whole := f.joinedState()
@@ -192,7 +192,7 @@ func TestFollower_ARenewedCertificateInterruptsNothing(t *testing.T) {
 	})
 }
 
-func TestFollower_KeepsTheIdentityThatItHasRead(t *testing.T) {
+func TestFollower_CachesIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollowing(t)
 		whole := f.joinedState()
@@ -215,7 +215,7 @@ func TestFollower_KeepsTheIdentityThatItHasRead(t *testing.T) {
 	})
 }
 
-func TestFollower_AnIdentityThatTheHubDoesNotKnowIsSetAside(t *testing.T) {
+func TestFollower_DropsUnknownIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollowing(t)
 		whole := f.joinedState()
@@ -253,7 +253,7 @@ func TestFollower_AnIdentityThatTheHubDoesNotKnowIsSetAside(t *testing.T) {
 }
 
 // Without a folder, the agent may read the one Secret of the management cluster, and nothing else.
-func TestFollower_ReadsTheSecretWithTheRightThatItStates(t *testing.T) {
+func TestFollower_ReadsSecretWithDeclaredRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Detach()

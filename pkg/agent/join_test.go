@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestJoin_WorksWithTheSmallestBootstrapRights(t *testing.T) {
+func TestJoin_WorksWithMinimalBootstrapRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.newAgent()
@@ -73,7 +73,7 @@ func TestJoin_WorksWithTheSmallestBootstrapRights(t *testing.T) {
 	})
 }
 
-func TestJoin_TheRequestIsWhatTheHubApproves(t *testing.T) {
+func TestJoin_RequestIsApprovable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		stop := start(t, w.agentOf(w.joiner(), &csr.RegisterDriver{ExpirationSeconds: 3600}))
@@ -107,7 +107,7 @@ func TestJoin_TheRequestIsWhatTheHubApproves(t *testing.T) {
 	})
 }
 
-func TestJoin_WaitsWithFewRequestsForAsLongAsItTakes(t *testing.T) {
+func TestJoin_WaitsWithFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		stop := start(t, w.newAgent())
@@ -124,7 +124,7 @@ func TestJoin_WaitsWithFewRequestsForAsLongAsItTakes(t *testing.T) {
 	})
 }
 
-func TestJoin_ARequestThatIsGoneIsMadeAgainForTheSameKey(t *testing.T) {
+func TestJoin_RecreatesMissingRequestForSameKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		stop := start(t, w.newAgent())
@@ -146,7 +146,7 @@ func TestJoin_ARequestThatIsGoneIsMadeAgainForTheSameKey(t *testing.T) {
 	})
 }
 
-func TestJoin_ADeniedRequestIsNotMadeAgainAtOnce(t *testing.T) {
+func TestJoin_DeniedRequestIsRecreatedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		stop := start(t, w.newAgent())
@@ -164,7 +164,7 @@ func TestJoin_ADeniedRequestIsNotMadeAgainAtOnce(t *testing.T) {
 	})
 }
 
-func TestJoin_ALostSecretIsSaidToNeedAnAdmin(t *testing.T) {
+func TestJoin_LostSecretNeedsAdmin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -192,7 +192,7 @@ func TestJoin_ALostSecretIsSaidToNeedAnAdmin(t *testing.T) {
 	})
 }
 
-func TestJoin_AnotherNameThanTheSecretsIsAMistake(t *testing.T) {
+func TestJoin_RejectsOtherNameThanInSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -206,7 +206,7 @@ func TestJoin_AnotherNameThanTheSecretsIsAMistake(t *testing.T) {
 	})
 }
 
-func TestJoin_TheNameIsTheFlagsOrTheSecretsOrTheClustersID(t *testing.T) {
+func TestJoin_NamePrecedence(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
 	a.Cluster.Name = ""
@@ -226,7 +226,7 @@ func (w *world) newAgentNamed(name string) *agent {
 	return a
 }
 
-func TestJoin_AnAdminsClusterIsLeftAsItIs(t *testing.T) {
+func TestJoin_DoesNotChangeExistingCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		if err := w.HubClusters.Tracker().Add(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: agenttest.ClusterName,
@@ -245,7 +245,7 @@ func TestJoin_AnAdminsClusterIsLeftAsItIs(t *testing.T) {
 	})
 }
 
-func TestJoin_NoBootstrapKubeconfigIsSaidAndWaitedFor(t *testing.T) {
+func TestJoin_WaitsForBootstrapKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.newAgent()
@@ -263,7 +263,7 @@ func TestJoin_NoBootstrapKubeconfigIsSaidAndWaitedFor(t *testing.T) {
 }
 
 // An agent that was offline for the whole lifetime of its certificate has a key that the hub knows, and needs another token.
-func TestJoin_AnExpiredCertificateAndTokenAreSaidWithWhatToDo(t *testing.T) {
+func TestJoin_ReportsExpiredCertificateAndToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()

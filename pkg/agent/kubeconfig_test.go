@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
 )
 
-func TestKubeconfig_HasTheHubOfTheBootstrapKubeconfigAndTheFilesOfTheSecret(t *testing.T) {
+func TestKubeconfig_RefersToHubAndSecretFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()

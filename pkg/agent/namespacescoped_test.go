@@ -132,9 +132,9 @@ func newScoped(t *testing.T) *scoped {
 	return s
 }
 
-// TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates: its Role has the rights that the agent declares for its own state, and the
+// TestRights_OfAgentOfOneNamespaceMatchDeclared: its Role has the rights that the agent declares for its own state, and the
 // ClusterRole admin has the rest, as the tests here show.
-func TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates(t *testing.T) {
+func TestRights_OfAgentOfOneNamespaceMatchDeclared(t *testing.T) {
 	stated := newScoped(t).agent.rights()
 	if len(stated.Own.Cluster) > 0 || len(stated.Management.Cluster) > 0 {
 		t.Errorf("it states rights outside of its namespace: %+v %+v", stated.Own.Cluster, stated.Management.Cluster)
@@ -267,9 +267,9 @@ func TestNamespaceScoped(t *testing.T) {
 	}
 }
 
-// TestNamespaceScoped_HasNoRightElsewhere checks on a real cluster, as the agent, all verbs and resources of the cluster: in other namespaces the
+// TestNamespaceScoped_HasNoOtherRights checks on a real cluster, as the agent, all verbs and resources of the cluster: in other namespaces the
 // agent has the rights of every ServiceAccount only, such as the right to check its own rights.
-func TestNamespaceScoped_HasNoRightElsewhere(t *testing.T) {
+func TestNamespaceScoped_HasNoOtherRights(t *testing.T) {
 	s := newScoped(t)
 	kube := kubernetes.NewForConfigOrDie(s.config)
 	every := kubernetes.NewForConfigOrDie(s.account(t, worktest.Namespace(t), "every"))

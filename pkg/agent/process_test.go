@@ -40,7 +40,7 @@ func kubeconfigOf(server string) string {
 		"contexts: [{name: c, context: {cluster: c, user: c}}]\nusers: [{name: c, user: {tokenFile: token}}]\ncurrent-context: c\n"
 }
 
-func TestProcess_WaitsForKubeconfigsAndBeginsAnewOnceForEachChange(t *testing.T) {
+func TestProcess_RestartsOnceForEachKubeconfigChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		put := func(name, content string) {
@@ -107,7 +107,7 @@ func TestProcess_WaitsForKubeconfigsAndBeginsAnewOnceForEachChange(t *testing.T)
 }
 
 // A changed kubeconfig does not count as a restart: it does not bring back a cluster that an admin of the hub has deleted.
-func TestProcess_ToBeginAnewRegistersNothingAnew(t *testing.T) {
+func TestProcess_KubeconfigChangeDoesNotReregister(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a, stop := w.joined()

@@ -27,7 +27,7 @@ import (
 
 // The part that registers has two users on real clusters: one has the declared rights on the managed cluster, and the other those on the management
 // cluster. Only a real server shows how RBAC treats names, and objects that do not exist yet.
-func TestRegistration_OnRealClustersWithItsOwnRights(t *testing.T) {
+func TestRegistration_OnRealClustersWithOwnRights(t *testing.T) {
 	home, own := worktest.Namespace(t), worktest.Namespace(t)
 	as := func(user string) *rest.Config {
 		config := worktest.Config(t)

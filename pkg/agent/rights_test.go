@@ -74,7 +74,7 @@ func rulesOf(t *testing.T, kind string, objects []*unstructured.Unstructured) (r
 
 // The deployed roles give the agent the rights that its parts declare, and no others. All other tests show that the parts need no more: the worlds of
 // package agenttest allow no more.
-func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
+func TestRights_OfDeployedAgentMatchDeclared(t *testing.T) {
 	own, home := stated(t).Own, stated(t).Management
 	deployed, err := deploy.Agent{Image: "i", Hub: "h"}.Objects()
 	if err != nil {
@@ -88,7 +88,7 @@ func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
 }
 
 // An agent that applies works also has the rights to their objects, which an admin chooses.
-func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
+func TestRights_OfWorkAgentMatchDeclared(t *testing.T) {
 	own := stated(t).Own.Cluster
 	deployed, err := deploy.Agent{Image: "i", Hub: "h", Works: deploy.Works{Role: "admin", Namespaces: []string{"a"}}}.Objects()
 	if err != nil {
@@ -101,7 +101,7 @@ func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
 }
 
 // An agent that works may upgrade also has the right to its own Deployment, and to no other.
-func TestRights_OfTheDeployedAgentThatCanBeUpgradedAreThoseThatItStates(t *testing.T) {
+func TestRights_OfUpgradableAgentMatchDeclared(t *testing.T) {
 	states := stated(t)
 	deployed, err := deploy.Agent{Image: "i:v1", Hub: "h", Works: deploy.Works{Role: "admin"}, Upgradable: true}.Objects()
 	if err != nil {
@@ -114,7 +114,7 @@ func TestRights_OfTheDeployedAgentThatCanBeUpgradedAreThoseThatItStates(t *testi
 }
 
 // An agent of one namespace declares no rights outside of it, and has a Role for its own needs. Its works have the ClusterRole admin.
-func TestRights_OfTheDeployedAgentOfANamespaceAreThoseThatItStates(t *testing.T) {
+func TestRights_OfNamespaceScopedAgentMatchDeclared(t *testing.T) {
 	w, o := newWorld(t), NewOptions()
 	own, j := w.Own(), w.joiner()
 	own.NamespaceScoped, j.Spoke = true, own
@@ -141,7 +141,7 @@ func TestRights_OfTheDeployedAgentOfANamespaceAreThoseThatItStates(t *testing.T)
 	}
 }
 
-func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *testing.T) {
+func TestRights_OfBootstrapTokensMatchDeclared(t *testing.T) {
 	want := append(single(stated(t).Bootstrap.Cluster),
 		"create cluster.open-cluster-management.io/managedclusters/label cluster.open-cluster-management.io/clusterset:default")
 	slices.Sort(want)
@@ -151,7 +151,7 @@ func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *test
 }
 
 // A Klusterlet's parts have an account each on each cluster. Each account has the rights that the part declares, and no others.
-func TestRights_OfTheDeploymentsOfADetachedKlusterletAreThoseThatTheyState(t *testing.T) {
+func TestRights_OfDetachedKlusterletMatchDeclared(t *testing.T) {
 	k := deploy.Klusterlet{Name: "k", Namespace: "m", Detached: true, AgentNamespace: "a", Works: deploy.Works{Role: "admin", Namespaces: []string{"a-team"}}}
 	managed, management, err := k.Split()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestRotation_UsesItsOwnIdentityAndANewKey(t *testing.T) {
+func TestRotation_UsesOwnIdentityAndNewKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t) // certificates are valid for 10 h
 		_, stop := w.joined()
@@ -50,7 +50,7 @@ func TestRotation_UsesItsOwnIdentityAndANewKey(t *testing.T) {
 	})
 }
 
-func TestRotation_AFailureIsAConditionAndIsTriedAgain(t *testing.T) {
+func TestRotation_RetriesAndReportsFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -82,7 +82,7 @@ func TestRotation_AFailureIsAConditionAndIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestRotation_ARestartUnderWayResumesWithTheSameKey(t *testing.T) {
+func TestRotation_RestartResumesWithSameKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -103,7 +103,7 @@ func TestRotation_ARestartUnderWayResumesWithTheSameKey(t *testing.T) {
 	})
 }
 
-func TestRotation_AnExpiredCertificateFallsBackToTheBootstrapKubeconfigWithTheKeyThatTheHubKnows(t *testing.T) {
+func TestRotation_ExpiredCertificateUsesBootstrapKubeconfigAndKnownKey(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)

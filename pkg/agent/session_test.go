@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestSession_ARestartNeedsNoBootstrapKubeconfig(t *testing.T) {
+func TestSession_RestartNeedsNoBootstrapKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -43,7 +43,7 @@ func TestSession_ARestartNeedsNoBootstrapKubeconfig(t *testing.T) {
 	})
 }
 
-func TestSession_AHubThatDoesNotKnowTheCertificateIsJoinedAgain(t *testing.T) {
+func TestSession_UnknownCertificateRejoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -77,7 +77,7 @@ func TestSession_AHubThatDoesNotKnowTheCertificateIsJoinedAgain(t *testing.T) {
 	})
 }
 
-func TestSession_ADeniedClusterKeepsTryingAndResumes(t *testing.T) {
+func TestSession_DeniedClusterRetriesAndResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a, stop := w.joined()
@@ -110,9 +110,9 @@ func TestSession_ADeniedClusterKeepsTryingAndResumes(t *testing.T) {
 	})
 }
 
-// TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster verifies that the secret has the refusal until the cluster is accepted again, for users who
+// TestSession_RecordsDenialInSecret verifies that the secret has the refusal until the cluster is accepted again, for users who
 // can read the secret and not the hub.
-func TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster(t *testing.T) {
+func TestSession_RecordsDenialInSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -133,7 +133,7 @@ func TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster(t *testing.T) {
 	})
 }
 
-func TestSession_AHubThatHasMovedIsFollowed(t *testing.T) {
+func TestSession_FollowsMovedHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -153,7 +153,7 @@ func TestSession_AHubThatHasMovedIsFollowed(t *testing.T) {
 	})
 }
 
-func TestSession_ASecretThatIsDeletedUnderWayIsNoLostIdentity(t *testing.T) {
+func TestSession_DeletedSecretDoesNotLoseIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -170,7 +170,7 @@ func TestSession_ASecretThatIsDeletedUnderWayIsNoLostIdentity(t *testing.T) {
 	})
 }
 
-func TestSession_ADeletedClusterIsRegisteredAnewByARestartAndNotBefore(t *testing.T) {
+func TestSession_DeletedClusterReregistersOnlyAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
@@ -214,7 +214,7 @@ func TestSession_ADeletedClusterIsRegisteredAnewByARestartAndNotBefore(t *testin
 }
 
 // A denied cluster exists, and a registration that fails at the moment is retried.
-func TestSession_RegisteringAnewIsTriedUntilTheHubAnswers(t *testing.T) {
+func TestSession_RetriesReregistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()

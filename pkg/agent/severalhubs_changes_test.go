@@ -28,8 +28,8 @@ func (f *fleet) alone(name string) *agent {
 	return a
 }
 
-// TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain verifies that the agent uses the identity that it has on each hub.
-func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
+// TestHubs_ChangesNumberOfHubs verifies that the agent uses the identity that it has on each hub.
+func TestHubs_ChangesNumberOfHubs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.alone("a"))
@@ -68,8 +68,8 @@ func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
 	})
 }
 
-// TestHubs_AHubThatLeavesTheListIsLeft verifies that the agent leaves a hub that is removed from the list, and deletes its private key.
-func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
+// TestHubs_LeavesRemovedHub verifies that the agent leaves a hub that is removed from the list, and deletes its private key.
+func TestHubs_LeavesRemovedHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b", "c")
 		stop := start(t, f.agent("a", "b"))
@@ -101,8 +101,8 @@ func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
 	})
 }
 
-// TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession: an unusable kubeconfig counts as unchanged.
-func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
+// TestAttack_InvalidSecretDoesNotEndSession: an unusable kubeconfig counts as unchanged.
+func TestAttack_InvalidSecretDoesNotEndSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.agent("a", "b"))
@@ -132,8 +132,8 @@ func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
 	})
 }
 
-// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: a different server restarts the part, and a different token does not.
-func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
+// TestProcess_FollowsBootstrapKubeconfigs: a different server restarts the part, and a different token does not.
+func TestProcess_FollowsBootstrapKubeconfigs(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	o := NewOptions()
 	f.secret("managed", strings.Replace(kubeconfigOf("managed"), "tokenFile: token", "token: t", 1))

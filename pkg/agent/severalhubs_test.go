@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestHubs_TheFirstOneThatAcceptsTheClusterIsJoined(t *testing.T) {
+func TestHubs_JoinsFirstThatAccepts(t *testing.T) {
 	for name, test := range map[string]struct {
 		before    func(*fleet)
 		accepting []string
@@ -60,8 +60,8 @@ func TestHubs_TheFirstOneThatAcceptsTheClusterIsJoined(t *testing.T) {
 	}
 }
 
-// TestHubs_AHubThatIsAcceptedLateIsWaitedFor: a new cluster is not registered with all hubs only because an admin takes some minutes.
-func TestHubs_AHubThatIsAcceptedLateIsWaitedFor(t *testing.T) {
+// TestHubs_WaitsForLateAcceptance: a new cluster is not registered with all hubs only because an admin takes some minutes.
+func TestHubs_WaitsForLateAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.agent("a", "b"))
@@ -75,7 +75,7 @@ func TestHubs_AHubThatIsAcceptedLateIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestHubs_AHubThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
+func TestHubs_TimesOutUnresponsiveHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.agent("a", "b"))
@@ -109,7 +109,7 @@ func TestHubs_AHubThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 	})
 }
 
-func TestHubs_AHubThatDeniesTheClusterIsLeftAtOnce(t *testing.T) {
+func TestHubs_LeavesDenyingHubAtOnce(t *testing.T) {
 	for name, deny := range map[string]func(w *agenttest.World){
 		"its agent sees it": func(w *agenttest.World) {
 			c := w.Cluster()
@@ -149,8 +149,8 @@ func TestHubs_AHubThatDeniesTheClusterIsLeftAtOnce(t *testing.T) {
 	}
 }
 
-// TestHubs_NoRestOfARefusalMovesTheAgent: the refusal in the state is an old one, and the hub may accept the cluster now.
-func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
+// TestHubs_StaleDenialDoesNotSwitch: the refusal in the state is an old one, and the hub may accept the cluster now.
+func TestHubs_StaleDenialDoesNotSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.agent("a", "b"))
@@ -169,9 +169,9 @@ func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
 	})
 }
 
-// TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns verifies that hubs that are all down get few requests, and that the state is not written all
+// TestAttack_UnavailableHubsGetFewRequests verifies that hubs that are all down get few requests, and that the state is not written all
 // the time; the agent joins the first hub that comes back.
-func TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns(t *testing.T) {
+func TestAttack_UnavailableHubsGetFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		f.set("a", "b")
@@ -194,8 +194,8 @@ func TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns(t *testing.T) {
 	})
 }
 
-// TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap verifies that the agent does not switch between the hubs all the time.
-func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
+// TestAttack_TwoDenyingHubsDoNotFlap verifies that the agent does not switch between the hubs all the time.
+func TestAttack_TwoDenyingHubsDoNotFlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		stop := start(t, f.agent("a", "b"))
@@ -233,7 +233,7 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 	})
 }
 
-func TestHubs_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestHubs_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, func(t *testing.T, when string, n int) bool {
 		f := newFleet(t, "a", "b")
 		f.timeout = registration.MinHubTimeoutSeconds * time.Second

@@ -25,9 +25,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestDetached_GoesOnWithTheTokenOfAServiceAccountThatWasMadeAnew: the tokens of a deleted ServiceAccount become invalid, and once the file has a
+// TestDetached_UsesTokenOfRecreatedServiceAccount: the tokens of a deleted ServiceAccount become invalid, and once the file has a
 // valid token, the agent does not use the old one any more.
-func TestDetached_GoesOnWithTheTokenOfAServiceAccountThatWasMadeAnew(t *testing.T) {
+func TestDetached_UsesTokenOfRecreatedServiceAccount(t *testing.T) {
 	namespace, dir := worktest.Namespace(t), t.TempDir()
 	admin := worktest.Config(t)
 	kube := kubernetes.NewForConfigOrDie(admin)

@@ -63,7 +63,7 @@ func within(t *testing.T, u *unjoiner, timeout time.Duration) <-chan error {
 	return ended
 }
 
-func TestUnjoin_KeepsItsIdentityUntilTheHubHasTakenItsRightsAway(t *testing.T) {
+func TestUnjoin_RetainsIdentityUntilRightsAreRevoked(t *testing.T) {
 	for name, clean := range map[string]func(*world){
 		"by the condition": func(w *world) {
 			w.acceptedCondition(w.Cluster(), metav1.ConditionFalse, registration.ReasonDenied)
@@ -104,7 +104,7 @@ func TestUnjoin_KeepsItsIdentityUntilTheHubHasTakenItsRightsAway(t *testing.T) {
 	}
 }
 
-func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
+func TestUnjoin_TimesOutAndRetainsIdentity(t *testing.T) {
 	for name, refuse := range map[string]func(user, verb, resource string) error{
 		"the hub does nothing": nil,
 		"the hub is away": func(string, string, string) error {
@@ -155,7 +155,7 @@ func (i impatientSecrets) Delete(ctx context.Context, name string, options metav
 	return i.SecretInterface.Delete(ctx, name, options)
 }
 
-func TestUnjoin_WithForceAHubThatIsSilentKeepsNothing(t *testing.T) {
+func TestUnjoin_ForceDeletesWithUnresponsiveHub(t *testing.T) {
 	for name, c := range map[string]struct {
 		cancelled, left bool
 	}{"until the time is up": {false, false}, "until somebody gives up": {true, true}} {
@@ -177,7 +177,7 @@ func TestUnjoin_WithForceAHubThatIsSilentKeepsNothing(t *testing.T) {
 	}
 }
 
-func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
+func TestUnjoin_ForceDeletesSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, out := leaving(t)
 		agenttest.Pass(11 * time.Hour) // the certificate has expired
@@ -191,7 +191,7 @@ func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
 	})
 }
 
-func TestUnjoin_CanBeCalledAgain(t *testing.T) {
+func TestUnjoin_IsIdempotent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, out := leaving(t)
 		c := w.Cluster()
@@ -208,7 +208,7 @@ func TestUnjoin_CanBeCalledAgain(t *testing.T) {
 	})
 }
 
-func TestUnjoin_AClusterThatWasNeverAcceptedHasNothingToLeave(t *testing.T) {
+func TestUnjoin_NeverAcceptedCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, _ := leaving(t)
 		if _, err := u.store.Update(t.Context(), func(s *state.State) { s.Kubeconfig, s.Cert, s.Key = nil, nil, nil }); err != nil {
@@ -221,7 +221,7 @@ func TestUnjoin_AClusterThatWasNeverAcceptedHasNothingToLeave(t *testing.T) {
 	})
 }
 
-func TestUnjoin_ReleasesTheNamespacesAndKeepsThem(t *testing.T) {
+func TestUnjoin_OrphansNamespaces(t *testing.T) {
 	for name, refuse := range map[string]error{"": nil, "without the right": errors.New("no such right")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestUnjoin_ReleasesTheNamespacesAndKeepsThem(t *testing.T) {
 }
 
 // Before the hub was notified, a role that AWS rejects may also mean that this process is not the agent.
-func TestUnjoin_ARefusedRoleIsNoRightsOnlyOnceTheHubHasBeenTold(t *testing.T) {
+func TestUnjoin_RejectedRoleCountsOnlyAfterNotification(t *testing.T) {
 	refusal := &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
 	if rightsGone(refusal, false) || !rightsGone(refusal, true) {
 		t.Errorf("before: %t, after: %t", rightsGone(refusal, false), rightsGone(refusal, true))

@@ -200,7 +200,7 @@ func forward(t *testing.T, to string) (address string, n *atomic.Int32) {
 
 // The part has the rights that it declares, and none on a management cluster, which it does not use. Everything that it needs is created late, and
 // changes while it runs.
-func TestWorksAlone_OnARealClusterWithItsOwnRights(t *testing.T) {
+func TestWorksAlone_OnRealClusterWithOwnRights(t *testing.T) {
 	w := newWorksAlone(t)
 	o := NewOptions()
 	o.Registration, o.Works.Enabled, o.Works.AgentID = false, true, w.own

@@ -24,9 +24,9 @@ func (a answer) permissions() map[string]string {
 	return told
 }
 
-// TestAudit_TellsByWhichRightAViewIsReadAndWritten verifies that decisions of storages by a permission of the user are recorded for auditors like
+// TestAudit_ViewPermissionsAreRecorded verifies that decisions of storages by a permission of the user are recorded for auditors like
 // those of plugins.
-func TestAudit_TellsByWhichRightAViewIsReadAndWritten(t *testing.T) {
+func TestAudit_ViewPermissionsAreRecorded(t *testing.T) {
 	h := withFleet(t)
 	const of, patch, sets = " managedclusters.cluster.open-cluster-management.io ", `{"metadata":{"labels":{"a":"b"}}}`, " managedclustersets.cluster.open-cluster-management.io/clusters "
 	for name, test := range map[string]struct {
@@ -59,7 +59,7 @@ func TestAudit_TellsByWhichRightAViewIsReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestAudit_TellsByWhichRightsADeployCheckIsMade(t *testing.T) {
+func TestAudit_DeployCheckPermissionsAreRecorded(t *testing.T) {
 	h := newEdge(t)
 	const policy = `get deploymentpolicies.edge.clusterhub.dev "web" in "shop"`
 	service := `get edgeservices.edge.clusterhub.dev "` + edge.ServiceName("db", "1.0.0", "*") + `" in "tools"`

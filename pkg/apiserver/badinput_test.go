@@ -18,8 +18,8 @@ import (
 
 const strategicType = "application/strategic-merge-patch+json"
 
-// TestBadInput_IsNoFailureOfTheServer verifies that an error in a request causes no 5xx status and no panic. test/fuzz finds such requests.
-func TestBadInput_IsNoFailureOfTheServer(t *testing.T) {
+// TestBadInput_IsNotAServerError verifies that an error in a request causes no 5xx status and no panic. test/fuzz finds such requests.
+func TestBadInput_IsNotAServerError(t *testing.T) {
 	h := newViewedHub(t, deletingRoles())
 	h.newSet("mine")
 	h.newCluster("c1", "mine")
@@ -74,8 +74,8 @@ func (f *failing) Admit(context.Context, admission.Attributes, admission.ObjectI
 	return f.err
 }
 
-// TestBadInput_IsNotWhatAPluginFailsAt verifies that the failure of a plugin is not reported as an error in the patch.
-func TestBadInput_IsNotWhatAPluginFailsAt(t *testing.T) {
+// TestBadInput_PluginErrorsAreNotPatchErrors verifies that the failure of a plugin is not reported as an error in the patch.
+func TestBadInput_PluginErrorsAreNotPatchErrors(t *testing.T) {
 	plugin := &failing{Handler: admission.NewHandler(admission.Update)}
 	h := newViewedHub(t, deletingRoles(), plugin)
 	h.newCluster("c1", "mine")

@@ -26,9 +26,9 @@ import (
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 )
 
-// TestClusterView_IsServedWithTheTypesOfAnotherGroup verifies that a group with the types of another group is served under its own name, and that
+// TestClusterView_ServesTypesOfOtherGroup verifies that a group with the types of another group is served under its own name, and that
 // discovery lists neither create nor delete for it.
-func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
+func TestClusterView_ServesTypesOfOtherGroup(t *testing.T) {
 	config := genericapiserver.NewConfig(Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.ExternalAddress = "127.0.0.1:443"

@@ -152,7 +152,7 @@ func verdicts(c v1alpha1.DeployCheck) string {
 	return strings.Join(parts, " ")
 }
 
-func TestDeployCheck_TellsOnlyOfWhatTheUserMaySee(t *testing.T) {
+func TestDeployCheck_ReportsOnlyVisibleNodes(t *testing.T) {
 	h := newEdge(t)
 	const named = `{"policyName":"web"}`
 	inline := func(service, org, more string) string { return `{"policy":` + policyOf(service, org, "") + more + `}` }
@@ -202,7 +202,7 @@ func TestDeployCheck_TellsOnlyOfWhatTheUserMaySee(t *testing.T) {
 	}
 }
 
-func TestDeployCheck_Refuses(t *testing.T) {
+func TestDeployCheck_Rejects(t *testing.T) {
 	h := newEdge(t)
 	policy := policyOf("web", "", "")
 	for _, test := range []struct {

@@ -153,7 +153,7 @@ func writes(name string) [][4]string {
 	}
 }
 
-func TestEdgeNodes_NoPathGoesAround(t *testing.T) {
+func TestEdgeNodes_CannotBeBypassed(t *testing.T) {
 	h := newEdgeHub(t)
 	agent := registration.ClusterUser("c1", "a")
 	body := func(name string) string { return edgeObject("EdgeNode", `"name":"`+name+`"`, "{}") }
@@ -207,7 +207,7 @@ func TestEdgeNodes_NoPathGoesAround(t *testing.T) {
 	}
 }
 
-func TestEdgeNodes_KeepTheirOwnerAndTheirFacts(t *testing.T) {
+func TestEdgeNodes_OwnerAndFactsAreImmutable(t *testing.T) {
 	h := newEdgeHub(t)
 	agent := registration.ClusterUser("c1", "a")
 	h.wants(http.StatusCreated, "ann", http.MethodPost, "edgenodes", jsonType, edgeObject("EdgeNode", `"name":"c1"`, "{}"))
@@ -238,7 +238,7 @@ func TestEdgeNodes_KeepTheirOwnerAndTheirFacts(t *testing.T) {
 	}
 }
 
-func TestEdgeNodes_ReadOnlyPropertiesByAnyPath(t *testing.T) {
+func TestEdgeNodes_ReadOnlyPropertiesOnAnyPath(t *testing.T) {
 	h := newEdgeHub(t)
 	const spec = `{"properties":[{"name":"openhorizon.arch","value":"arm64"}],"deployment":{"properties":[{"name":"openhorizon.kubernetesNamespace","value":"abc"}]}}`
 	body := edgeObject("EdgeNode", `"name":"c1"`, spec)
@@ -253,7 +253,7 @@ func TestEdgeNodes_ReadOnlyPropertiesByAnyPath(t *testing.T) {
 	}
 }
 
-func TestEdgePlacements_AreTheHubsAlone(t *testing.T) {
+func TestEdgePlacements_OnlyHubMayWrite(t *testing.T) {
 	h := newEdgeHub(t)
 	placement := edgeObject("EdgePlacement", fmt.Sprintf("%q:%q", "name", edge.PlacementName(edge.PlacementOrigin{Kind: edge.KindDeploymentPolicy, Name: "web"}, "c1")),
 		`{"node":"c1","origin":{"kind":"DeploymentPolicy","name":"web"},"services":[{"name":"web","org":"shop","version":"1.0.0","arch":"*","targetNamespace":"a"}]}`)
@@ -266,7 +266,7 @@ func TestEdgePlacements_AreTheHubsAlone(t *testing.T) {
 	}
 }
 
-func TestEdgeServices_OfOtherNamespacesByAnyPath(t *testing.T) {
+func TestEdgeServices_OfOtherNamespacesOnAnyPath(t *testing.T) {
 	h := newEdgeHub(t)
 	for _, url := range []string{"open", "closed"} {
 		h.post("tools", "edgeservices", "EdgeService", fmt.Sprintf("%q:%q", "name", edge.ServiceName(url, "1.0.0", "*")),
@@ -308,7 +308,7 @@ func TestEdgeServices_OfOtherNamespacesByAnyPath(t *testing.T) {
 	}
 }
 
-func TestEdgePublishing_WarnsAndRefuses(t *testing.T) {
+func TestEdgePublishing_WarnsAndRejects(t *testing.T) {
 	h := newEdgeHub(t)
 	policy := edgeObject("DeploymentPolicy", `"name":"p"`, `{"service":{"name":"web","clusterNamespace":"abc","serviceVersions":[{"version":"1.0.0"}]},
 		"constraints":["openhorizon.kubernetesNamespace == xyz"]}`)

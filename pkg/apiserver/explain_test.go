@@ -86,7 +86,7 @@ func told(e v1beta1.PlacementExplanation) string {
 	return strings.Join(parts, " ")
 }
 
-func TestExplain_TellsOnlyOfWhatTheReaderSees(t *testing.T) {
+func TestExplain_ReportsOnlyVisible(t *testing.T) {
 	h := newTeam(t, `{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchExpressions":[{"key":"never","operator":"DoesNotExist"}]}}}]}`)
 	const (
 		blue = "blue1[blue]p-decision-1 blue2[blue]p-decision-1"
@@ -137,9 +137,9 @@ func TestExplain_TellsOnlyOfWhatTheReaderSees(t *testing.T) {
 	}
 }
 
-// TestExplain_ScoresTellNothingOfOthers verifies that what a user is shown does not depend on clusters that the user may not see, except for those
+// TestExplain_ScoresDiscloseNothing verifies that what a user is shown does not depend on clusters that the user may not see, except for those
 // that are chosen.
-func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
+func TestExplain_ScoresDiscloseNothing(t *testing.T) {
 	h := newTeam(t, `{"numberOfClusters":2,"prioritizerPolicy":{"mode":"Exact","configurations":[
 		{"scoreCoordinate":{"builtIn":"ResourceAllocatableCPU"},"weight":10},{"scoreCoordinate":{"builtIn":"Balance"}},
 		{"scoreCoordinate":{"builtIn":"Steady"}},
@@ -198,8 +198,8 @@ func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
 	}
 }
 
-// TestExplain_IsPaced verifies that a user who sends requests in a loop must wait.
-func TestExplain_IsPaced(t *testing.T) {
+// TestExplain_IsRateLimited verifies that a user who sends requests in a loop must wait.
+func TestExplain_IsRateLimited(t *testing.T) {
 	h := newTeam(t, `{}`)
 	for deadline := time.Now().Add(await.Limit); ; {
 		a := h.do("all", http.MethodGet, inTeam+"placements/p/explain", "", "")

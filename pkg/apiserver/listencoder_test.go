@@ -67,7 +67,7 @@ func listFuzzer(seed int64) *randfill.Filler {
 	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, clusterfuzzer.Funcs), rand.NewSource(seed), Codecs)
 }
 
-func TestMemberList_IsEncodedAsTheMachineryWould(t *testing.T) {
+func TestMemberList_EncodesLikeMachinery(t *testing.T) {
 	random := listFuzzer(1)
 	for n := range 200 {
 		list := &view.ClusterSetMemberList{Items: []view.ClusterSetMember{}}
@@ -81,7 +81,7 @@ func TestMemberList_IsEncodedAsTheMachineryWould(t *testing.T) {
 	}
 }
 
-func TestClusterList_IsEncodedAsTheMachineryWould(t *testing.T) {
+func TestClusterList_EncodesLikeMachinery(t *testing.T) {
 	for n := range 400 {
 		random := listFuzzer(int64(n)).NilChance(float64(n%4) / 4)
 		list := &cluster.ManagedClusterList{Items: []cluster.ManagedCluster{}}
@@ -106,7 +106,7 @@ func TestClusterList_IsEncodedAsTheMachineryWould(t *testing.T) {
 	sameAsPlain(t, v1.SchemeGroupVersion, &cluster.ManagedClusterList{})
 }
 
-func TestMemberList_EscapesAsTheMachineryWould(t *testing.T) {
+func TestMemberList_EscapesLikeMachinery(t *testing.T) {
 	for _, s := range []string{"", "plain", `"`, `\`, "<&>", "\x00\n\t\x7f", "ünï", "\xff", "\u2028", "日本"} {
 		m := view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: s, Labels: map[string]string{s: s, "b": "c"}}}
 		m.Spec.Cluster, m.Status.Taints, m.Status.SelectedBy.Selector = s, []string{s, s}, s
@@ -115,8 +115,8 @@ func TestMemberList_EscapesAsTheMachineryWould(t *testing.T) {
 	sameAsPlain(t, v1alpha1.SchemeGroupVersion, &view.ClusterSetMemberList{})
 }
 
-// TestList_ItemsHaveTheirKind verifies that each item of a list has its kind, in all our groups, versions and formats.
-func TestList_ItemsHaveTheirKind(t *testing.T) {
+// TestList_ItemsHaveKind verifies that each item of a list has its kind, in all our groups, versions and formats.
+func TestList_ItemsHaveKind(t *testing.T) {
 	served := negotiated{Codecs}
 	tried := 0
 	for kind := range Scheme.AllKnownTypes() {
@@ -170,8 +170,8 @@ func TestList_ItemsHaveTheirKind(t *testing.T) {
 	}
 }
 
-// TestList_IsWrittenInParts verifies that a long list is written in parts, the first of which is long enough for the response to be compressed.
-func TestList_IsWrittenInParts(t *testing.T) {
+// TestList_IsStreamed verifies that a long list is written in parts, the first of which is long enough for the response to be compressed.
+func TestList_IsStreamed(t *testing.T) {
 	list := &view.ClusterSetMemberList{Items: make([]view.ClusterSetMember, 5000)}
 	for i := range list.Items {
 		list.Items[i].Name = "cluster-" + strconv.Itoa(i)
@@ -193,7 +193,7 @@ func (s *partSizes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestNegotiated_LeavesOtherFormatsAndVersionsAlone(t *testing.T) {
+func TestNegotiated_IgnoresOtherFormatsAndVersions(t *testing.T) {
 	s := negotiated{Codecs}
 	for _, info := range s.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeProtobuf {

@@ -183,9 +183,9 @@ func decoded(t *testing.T, object map[string]any) runtime.Object {
 	return got
 }
 
-// TestOpenAPI_SaysWhatValidationSays validates each value that OpenAPI forbids: the server must reject what editors, pipelines and kubectl explain
+// TestOpenAPI_MatchesValidation validates each value that OpenAPI forbids: the server must reject what editors, pipelines and kubectl explain
 // consider invalid.
-func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
+func TestOpenAPI_MatchesValidation(t *testing.T) {
 	schemas := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, Scheme)
 	stated := 0
 	for _, text := range slices.Concat(bounded, boundedWorks, boundedEdge) {

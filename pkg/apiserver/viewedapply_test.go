@@ -89,9 +89,9 @@ func causes(t *testing.T, a answer) (fields []string) {
 	return fields
 }
 
-// TestViewedApply_IsAnApplyToTheStoredCluster verifies that a manager that applies by both paths is one manager: it has the same conflicts, and
+// TestViewedApply_AppliesToStoredCluster verifies that a manager that applies by both paths is one manager: it has the same conflicts, and
 // prunes what it applied by the other path.
-func TestViewedApply_IsAnApplyToTheStoredCluster(t *testing.T) {
+func TestViewedApply_AppliesToStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	ok := func(a answer) answer {
 		t.Helper()
@@ -160,9 +160,9 @@ func TestViewedApply_IsAnApplyToTheStoredCluster(t *testing.T) {
 	}
 }
 
-// TestViewedApply_OfWhatCannotBeApplied verifies that an apply does not create clusters, and says so only to users who may know that the cluster does
+// TestViewedApply_Rejects verifies that an apply does not create clusters, and says so only to users who may know that the cluster does
 // not exist, and that the options of an apply are the usual ones.
-func TestViewedApply_OfWhatCannotBeApplied(t *testing.T) {
+func TestViewedApply_Rejects(t *testing.T) {
 	h := withFleet(t)
 	before := encoded(t, h.stored("c1"))
 	body := func(version, name, metadata string) string {

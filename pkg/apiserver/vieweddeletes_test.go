@@ -140,9 +140,9 @@ func TestViewedDeletes_Attacks(t *testing.T) {
 	}
 }
 
-// TestViewedDeletes_AreCheckedAgainAfterAConflict verifies that the permission is checked for the object that is deleted: here another write happens
+// TestViewedDeletes_RecheckAfterConflict verifies that the permission is checked for the object that is deleted: here another write happens
 // after a first check has passed.
-func TestViewedDeletes_AreCheckedAgainAfterAConflict(t *testing.T) {
+func TestViewedDeletes_RecheckAfterConflict(t *testing.T) {
 	h := withDeletableFleet(t)
 	for _, finalizers := range []string{`null`, `["example.com/wait"]`} {
 		for what, between := range map[string]struct{ change, says string }{
@@ -171,9 +171,9 @@ func TestViewedDeletes_AreCheckedAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-// TestViewedDeletes_AreThoseOfTheStoredCluster verifies that the effects and the response of a deletion are those of the stored cluster, except for
+// TestViewedDeletes_ActOnStoredCluster verifies that the effects and the response of a deletion are those of the stored cluster, except for
 // the API version and the resource versions.
-func TestViewedDeletes_AreThoseOfTheStoredCluster(t *testing.T) {
+func TestViewedDeletes_ActOnStoredCluster(t *testing.T) {
 	h := withDeletableFleet(t)
 	for name, options := range map[string]metav1.DeleteOptions{
 		"no options":     {},
@@ -226,8 +226,8 @@ func TestViewedDeletes_AreThoseOfTheStoredCluster(t *testing.T) {
 	}
 }
 
-// TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster verifies that admission gets a deletion of the stored cluster.
-func TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster(t *testing.T) {
+// TestViewedDeletes_AreAdmittedAsStoredClusterDeletes verifies that admission gets a deletion of the stored cluster.
+func TestViewedDeletes_AreAdmittedAsStoredClusterDeletes(t *testing.T) {
 	h := withDeletableFleet(t)
 	for who, name := range map[string]string{"ann": "c2", "nan": "c1"} {
 		stored := h.stored(name)
@@ -250,9 +250,9 @@ func TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster(t *testing.T) {
 	}
 }
 
-// TestViewedDeletes_AreNotToldOfByDiscovery verifies that Kubernetes' garbage collector, and other clients that use discovery like it, do not watch
+// TestViewedDeletes_AreNotInDiscovery verifies that Kubernetes' garbage collector, and other clients that use discovery like it, do not watch
 // clusters of the view.
-func TestViewedDeletes_AreNotToldOfByDiscovery(t *testing.T) {
+func TestViewedDeletes_AreNotInDiscovery(t *testing.T) {
 	h := withDeletableFleet(t)
 	server := httptest.NewServer(h.handler)
 	defer server.Close()

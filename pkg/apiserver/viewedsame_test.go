@@ -18,9 +18,9 @@ import (
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 )
 
-// TestViewedWrites_AreAsIfWrittenToTheStoredCluster verifies that writes by the two paths in any order have the same result, managers, errors and
+// TestViewedWrites_EqualStoredClusterWrites verifies that writes by the two paths in any order have the same result, managers, errors and
 // conflicts as if all of them were writes of the stored cluster.
-func TestViewedWrites_AreAsIfWrittenToTheStoredCluster(t *testing.T) {
+func TestViewedWrites_EqualStoredClusterWrites(t *testing.T) {
 	h := withFleet(t)
 	conflicts := 0
 	for seed := range uint64(25) {

@@ -21,9 +21,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// TestViewedClusters_ShareMemoryWithTheStoredOnes verifies that a cluster is in memory once, for its own cache and for the view's, both initially and
+// TestViewedClusters_ShareMemoryWithStoredClusters verifies that a cluster is in memory once, for its own cache and for the view's, both initially and
 // after a write. A very slow server may have two copies until the next write, so there are several writes.
-func TestViewedClusters_ShareMemoryWithTheStoredOnes(t *testing.T) {
+func TestViewedClusters_ShareMemoryWithStoredClusters(t *testing.T) {
 	h := withFleet(t)
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}})
 	cached := func(name string) *cluster.ManagedCluster {

@@ -134,8 +134,8 @@ func TestViewedWrites_Attacks(t *testing.T) {
 	}
 }
 
-// TestViewedWrites_WhatIsNotSeenIsNotThere verifies that users who may not see a cluster cannot find out whether it exists.
-func TestViewedWrites_WhatIsNotSeenIsNotThere(t *testing.T) {
+// TestViewedWrites_InvisibleClustersAreNotFound verifies that users who may not see a cluster cannot find out whether it exists.
+func TestViewedWrites_InvisibleClustersAreNotFound(t *testing.T) {
 	h := withFleet(t)
 	for _, kind := range []string{mergeType, "application/json-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml", ""} {
 		body, method := `{"metadata":{"labels":{"a":"b"}}}`, http.MethodPatch
@@ -170,8 +170,8 @@ func TestViewedWrites_WhatIsNotSeenIsNotThere(t *testing.T) {
 	}
 }
 
-// TestViewedWrites_GoThrough verifies that writes by name and by set succeed in all ways, with the verb of the way.
-func TestViewedWrites_GoThrough(t *testing.T) {
+// TestViewedWrites_Succeed verifies that writes by name and by set succeed in all ways, with the verb of the way.
+func TestViewedWrites_Succeed(t *testing.T) {
 	h := withFleet(t)
 	for _, who := range []string{"ann", "nan", "put"} {
 		for way, write := range ways {
@@ -201,8 +201,8 @@ func TestViewedWrites_GoThrough(t *testing.T) {
 	}
 }
 
-// TestViewedWrites_AreAdmittedAsWritesOfTheStoredCluster verifies that admission gets a write of the stored cluster, once.
-func TestViewedWrites_AreAdmittedAsWritesOfTheStoredCluster(t *testing.T) {
+// TestViewedWrites_AreAdmittedAsStoredClusterWrites verifies that admission gets a write of the stored cluster, once.
+func TestViewedWrites_AreAdmittedAsStoredClusterWrites(t *testing.T) {
 	h := withFleet(t)
 	var seen []admission.Attributes
 	h.before = func(a admission.Attributes) { seen = append(seen, a) }
@@ -272,9 +272,9 @@ func TestViewedWrites_Versions(t *testing.T) {
 	}
 }
 
-// TestViewedWrites_AreCheckedAgainAfterAConflict verifies that the permission is checked for the object that is written: here another write happens
+// TestViewedWrites_RecheckAfterConflict verifies that the permission is checked for the object that is written: here another write happens
 // after a first check has passed.
-func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
+func TestViewedWrites_RecheckAfterConflict(t *testing.T) {
 	h := withFleet(t)
 	label := func(set string) {
 		h.must("root", http.MethodPatch, storedPath+"/c2", mergeType, `{"metadata":{"labels":{"`+cluster.ClusterSetLabel+`":"`+set+`"}}}`)
@@ -319,9 +319,9 @@ func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-// TestViewedWrites_ManagersAreThoseOfTheStoredCluster verifies that a manager that writes by both paths is one manager, and that its version is the
+// TestViewedWrites_ManagersMatchStoredCluster verifies that a manager that writes by both paths is one manager, and that its version is the
 // one of the stored resource.
-func TestViewedWrites_ManagersAreThoseOfTheStoredCluster(t *testing.T) {
+func TestViewedWrites_ManagersMatchStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	h.must("root", http.MethodPatch, storedPath+"/c1?fieldManager=m", mergeType, `{"metadata":{"labels":{"a":"1","b":"1"}}}`)
 	h.must("ann", http.MethodPatch, viewedPath+"/c1?fieldManager=m", mergeType, `{"metadata":{"labels":{"b":"2","c":"2"}}}`)

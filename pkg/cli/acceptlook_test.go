@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestAccept_WarnsOfWhatTheHubCannotRegister verifies that accept reports the conditions of an accepted cluster even if nothing is known of the
+// TestAccept_WarnsOfConditions verifies that accept reports the conditions of an accepted cluster even if nothing is known of the
 // controllers. Here it is as with a detached hub.
-func TestAccept_WarnsOfWhatTheHubCannotRegister(t *testing.T) {
+func TestAccept_WarnsOfConditions(t *testing.T) {
 	const noDriver = "none of the enabled registration drivers [awsirsa] can register the cluster"
 	for name, test := range map[string]struct {
 		conditions []metav1.Condition

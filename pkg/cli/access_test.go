@@ -62,7 +62,7 @@ func (s *fakeServer) accessRequest() *v1alpha1.AccessRequest {
 	return r
 }
 
-func TestAccess_MakesTheRequestAndTheContext(t *testing.T) {
+func TestAccess_CreatesRequestAndContext(t *testing.T) {
 	s, file := newAccess(t, 3)
 	stdout, stderr, err := run(t, file, "access", "blue", "-n", "teams", "--cluster-role", "view", "--role", "web/deployer", "--ttl", "8h")
 	if err != nil || stderr != "accessrequest/"+annsBlue+" created\n" ||
@@ -88,7 +88,7 @@ func TestAccess_MakesTheRequestAndTheContext(t *testing.T) {
 	}
 }
 
-func TestAccess_AgainChangesWhatIsAskedFor(t *testing.T) {
+func TestAccess_UpdatesExistingRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  string
 		says  string
@@ -130,7 +130,7 @@ func TestAccess_AgainChangesWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAccess_PrintsAKubeconfig(t *testing.T) {
+func TestAccess_PrintsKubeconfig(t *testing.T) {
 	_, file := newAccess(t, 1)
 	stdout, _, err := run(t, file, "access", "blue", "-n", "teams", "--cluster-role", "view", "-o", "kubeconfig", "--as", "bob", "--as-group", "devs")
 	if err != nil {
@@ -180,7 +180,7 @@ func TestAccess_Revoke(t *testing.T) {
 	}
 }
 
-func TestAccess_SaysWhatIsWrong(t *testing.T) {
+func TestAccess_Errors(t *testing.T) {
 	const token = "POST " + accessRequests + "/" + annsBlue + "/token"
 	request := func(change func(*v1alpha1.AccessRequest)) func(*fakeServer, string) {
 		return func(s *fakeServer, _ string) {

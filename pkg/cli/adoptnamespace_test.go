@@ -19,9 +19,9 @@ import (
 
 func inC1(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "c1", Name: name} }
 
-// TestAccept_AdoptsAnEmptyNamespace verifies that a namespace that existed before its cluster is adopted if it has nothing in it that gives
+// TestAccept_AdoptsEmptyNamespace verifies that a namespace that existed before its cluster is adopted if it has nothing in it that gives
 // permissions to others, or that others could lose.
-func TestAccept_AdoptsAnEmptyNamespace(t *testing.T) {
+func TestAccept_AdoptsEmptyNamespace(t *testing.T) {
 	now := metav1.Now()
 	usual := []runtime.Object{&corev1.ServiceAccount{ObjectMeta: inC1("default")}, &corev1.ConfigMap{ObjectMeta: inC1("kube-root-ca.crt")}}
 	for name, test := range map[string]struct {
@@ -82,8 +82,8 @@ func TestAccept_AdoptsAnEmptyNamespace(t *testing.T) {
 	}
 }
 
-// TestAccept_LeavesANamespaceAlone verifies that no namespace is labeled without the flag.
-func TestAccept_LeavesANamespaceAlone(t *testing.T) {
+// TestAccept_DoesNotLabelNamespaceWithoutFlag verifies that no namespace is labeled without the flag.
+func TestAccept_DoesNotLabelNamespaceWithoutFlag(t *testing.T) {
 	s := newServer(t, newCluster("c1", nil), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}})
 	mustRun(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "accept", "--clusters", "c1")
 	if labels := s.get("/api/v1/namespaces/c1").GetLabels(); len(labels) > 0 {

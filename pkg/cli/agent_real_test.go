@@ -145,9 +145,9 @@ func (w *teams) refused(kubeconfig, verb string, args []string, want ...string) 
 
 var ofTeam = []string{"--namespace"}
 
-// TestAgentInstall_ByAUserWithOneNamespace verifies that a user with the role admin in one namespace can install, upgrade and uninstall the agent
+// TestAgentInstall_UserWithOneNamespace verifies that a user with the role admin in one namespace can install, upgrade and uninstall the agent
 // there, and that the installed objects have no permissions elsewhere.
-func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
+func TestAgentInstall_UserWithOneNamespace(t *testing.T) {
 	w := newTeams(t, "shop", "other")
 	_, anns := w.user("ann", "admin", "shop")
 	w.make(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}})
@@ -198,9 +198,9 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 	}
 }
 
-// TestAgentUninstall_EndsWhatItBroughtToItsNamespace verifies that the user decides whether services are deleted, and that they are deleted with the
+// TestAgentUninstall_DeletesServicesOnRequest verifies that the user decides whether services are deleted, and that they are deleted with the
 // permissions of that user.
-func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
+func TestAgentUninstall_DeletesServicesOnRequest(t *testing.T) {
 	w := newTeams(t, "running")
 	config, sues := w.user("sue", "admin", "running")
 	install := append(slices.Clone(ofTeam), "running")
@@ -234,8 +234,8 @@ func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
 	}
 }
 
-// TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply verifies that the user who printed the manifests can apply them.
-func TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply(t *testing.T) {
+// TestAgentInstall_PrintsManifestsForOneNamespace verifies that the user who printed the manifests can apply them.
+func TestAgentInstall_PrintsManifestsForOneNamespace(t *testing.T) {
 	w := newTeams(t, "printed")
 	config, pams := w.user("pam", "admin", "printed")
 	before := operatortest.Objects(t, w.admin)
@@ -264,9 +264,9 @@ func TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply(t *testing.T) {
 	operatortest.NothingSince(t, w.admin, before)
 }
 
-// TestAgentInstall_SaysWhichRightIsMissing verifies that a user without the necessary permissions gets an error that says what is missing and what to
+// TestAgentInstall_ReportsMissingRights verifies that a user without the necessary permissions gets an error that says what is missing and what to
 // request, and that nothing is created.
-func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
+func TestAgentInstall_ReportsMissingRights(t *testing.T) {
 	w := newTeams(t, "lacking", "not-theirs")
 	_, eds := w.user("ed", "edit", "lacking")
 	_, vis := w.user("vi", "view", "lacking")
@@ -302,9 +302,9 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w.refused(eds, "uninstall", []string{"--namespace", "not-theirs"}, "this user may not get the agent in namespace not-theirs", ask("ed", "not-theirs"))
 }
 
-// TestAttack_AnAgentOfANamespaceMayDoNothingOutside checks every verb on every resource of the cluster: outside of its namespace the agent has no
+// TestAttack_NamespacedAgentHasNoOtherRights checks every verb on every resource of the cluster: outside of its namespace the agent has no
 // more permissions than a user without any role.
-func TestAttack_AnAgentOfANamespaceMayDoNothingOutside(t *testing.T) {
+func TestAttack_NamespacedAgentHasNoOtherRights(t *testing.T) {
 	w := newTeams(t, "inside", "outside")
 	_, ians := w.user("ian", "admin", "inside")
 	nothing, _ := w.user("nothing", "", "")

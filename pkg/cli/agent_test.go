@@ -43,7 +43,7 @@ func newTeam(t *testing.T) (cluster *fakeServer, config string, args []string) {
 
 const teamsDeployment = "/apis/apps/v1/namespaces/team-a/deployments/" + deploy.AgentName
 
-func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
+func TestAgentInstall_PassesFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		change []string
 		at     string
@@ -89,8 +89,8 @@ func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
 	}
 }
 
-// TestAgentInstall_GivesFlagsThatTheAgentTakes verifies that the installed agent starts: hub-agent and the Job by which it leaves accept the flags.
-func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
+// TestAgentInstall_FlagsAreValid verifies that the installed agent starts: hub-agent and the Job by which it leaves accept the flags.
+func TestAgentInstall_FlagsAreValid(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	for _, scoped := range []bool{true, false} {
 		cluster, config, args := newTeam(t)
@@ -128,7 +128,7 @@ func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
 	}
 }
 
-func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
+func TestAgentInstall_InvalidArguments(t *testing.T) {
 	for want, change := range map[string][]string{
 		`--namespace: "A_B" is not the name of a namespace`:                                   {"--namespace", "A_B"},
 		"--namespace must not be " + registration.AgentNamespace:                              {"--namespace", registration.AgentNamespace},
@@ -177,9 +177,9 @@ func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAgentUninstall_LeavesByAJobInTheNamespace verifies that an agent leaves by a Job in its own namespace, which needs no more permissions than it
+// TestAgentUninstall_UsesJobInNamespace verifies that an agent leaves by a Job in its own namespace, which needs no more permissions than it
 // has. If the hub cannot be reached, the agent stays unless --force is set.
-func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
+func TestAgentUninstall_UsesJobInNamespace(t *testing.T) {
 	const jobs = "/apis/batch/v1/namespaces/team-a/jobs"
 	for name, test := range map[string]struct {
 		status batchv1.JobStatus
@@ -232,9 +232,9 @@ func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
 	}
 }
 
-// TestAgentUninstall_GoesOnWithWhatIsLeft verifies that an uninstall that was interrupted finds the remaining objects, and the cluster that they
+// TestAgentUninstall_ResumesAfterInterruption verifies that an uninstall that was interrupted finds the remaining objects, and the cluster that they
 // belong to.
-func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
+func TestAgentUninstall_ResumesAfterInterruption(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, _, err := run(t, config, args...); err != nil {
 		t.Fatal(err)
@@ -261,9 +261,9 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestAgentUninstall_LeavesWhatOthersMade verifies that Deployments and Secrets of other owners in the namespace stay, and that a Job of another
+// TestAgentUninstall_RetainsObjectsOfOthers verifies that Deployments and Secrets of other owners in the namespace stay, and that a Job of another
 // owner is a conflict.
-func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
+func TestAgentUninstall_RetainsObjectsOfOthers(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, _, err := run(t, config, args...); err != nil {
 		t.Fatal(err)
@@ -293,9 +293,9 @@ func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere verifies that uninstalling what remains of an agent of the whole cluster in one
+// TestAgentUninstall_RetainsClusterAgentElsewhere verifies that uninstalling what remains of an agent of the whole cluster in one
 // namespace deletes nothing of the agent in a different namespace.
-func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) {
+func TestAgentUninstall_RetainsClusterAgentElsewhere(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, stderr, err := run(t, config, with(args, "--namespace", "-")...); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
@@ -310,8 +310,8 @@ func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) 
 	}
 }
 
-// TestJoin_IsNoEdgeAgent: a join would remove the edge node without a warning.
-func TestJoin_IsNoEdgeAgent(t *testing.T) {
+// TestJoin_RefusesEdgeAgent: a join would remove the edge node without a warning.
+func TestJoin_RefusesEdgeAgent(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	args = with(args, "--namespace", "-")
 	if _, stderr, err := run(t, config, args...); err != nil {
@@ -369,8 +369,8 @@ func TestBindCommand(t *testing.T) {
 	}
 }
 
-// TestAgentInstall_AsksForTheRole verifies that the error says whom to ask even if the cluster does not return the user's name.
-func TestAgentInstall_AsksForTheRole(t *testing.T) {
+// TestAgentInstall_NamesRoleToRequest verifies that the error says whom to ask even if the cluster does not return the user's name.
+func TestAgentInstall_NamesRoleToRequest(t *testing.T) {
 	for name, want := range map[string]string{"ann": "--user=ann --namespace=team-a", "": "ask an admin of the cluster for the ClusterRole admin in the namespace team-a"} {
 		cluster, config, args := newTeam(t)
 		cluster.allow(false)

@@ -30,9 +30,9 @@ func TestTakesOver(t *testing.T) {
 	}
 }
 
-// TestAttack_AnAgentOfTheClusterInATeamsNamespace: a team tries to become admins of the cluster by a token of the agent, by a Secret or by a pod. An
+// TestAttack_ClusterAgentInTeamNamespace: a team tries to become admins of the cluster by a token of the agent, by a Secret or by a pod. An
 // agent of the whole cluster is not installed in a namespace where users other than admins of the cluster have any of these permissions.
-func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
+func TestAttack_ClusterAgentInTeamNamespace(t *testing.T) {
 	w := newTeams(t, "theirs", "seen", "minted", "empty")
 	admin := w.file(w.admin)
 	w.user("ted", "edit", "theirs")
@@ -72,9 +72,9 @@ func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
 	operatortest.NothingSince(t, w.admin, before)
 }
 
-// TestAgentInstall_LooksForOthersFirst verifies that a user who may not read the bindings and roles of the namespace gets an error, and that no agent
+// TestAgentInstall_ChecksForOthersFirst verifies that a user who may not read the bindings and roles of the namespace gets an error, and that no agent
 // is installed.
-func TestAgentInstall_LooksForOthersFirst(t *testing.T) {
+func TestAgentInstall_ChecksForOthersFirst(t *testing.T) {
 	const bindings, roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/rolebindings", "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/roles/"
 	for want, refuse := range map[string]string{
 		"this user may not list rolebindings in the namespace team-a": "GET " + bindings,

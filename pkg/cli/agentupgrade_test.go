@@ -23,9 +23,9 @@ func placementTolerating(tolerations ...clusterv1beta1.Toleration) *clusterv1bet
 	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "stores"}, Spec: clusterv1beta1.PlacementSpec{Tolerations: tolerations}}
 }
 
-// TestAttack_ALostClusterStaysInTheRollout: a cluster whose agent does not come back becomes unreachable. A placement that does not tolerate this
+// TestAttack_LostClusterStaysInRollout: a cluster whose agent does not come back becomes unreachable. A placement that does not tolerate this
 // drops the cluster, and a rollout that observes no failure continues with the next clusters.
-func TestAttack_ALostClusterStaysInTheRollout(t *testing.T) {
+func TestAttack_LostClusterStaysInRollout(t *testing.T) {
 	unreachable := clusterv1beta1.Toleration{Key: registration.TaintUnreachable, Operator: clusterv1beta1.TolerationOpExists}
 	unavailable := clusterv1beta1.Toleration{Key: registration.TaintUnavailable, Operator: clusterv1beta1.TolerationOpExists}
 	brief, some := unreachable, unreachable

@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
 
-// TestAgentUpgrade_OfAKlusterletIsDoneWhenItsAgentsRun: without a condition rule, a rollout would consider a Klusterlet complete as soon as it is
+// TestAgentUpgrade_KlusterletWaitsForAgents: without a condition rule, a rollout would consider a Klusterlet complete as soon as it is
 // applied.
-func TestAgentUpgrade_OfAKlusterletIsDoneWhenItsAgentsRun(t *testing.T) {
+func TestAgentUpgrade_KlusterletWaitsForAgents(t *testing.T) {
 	o := &upgradeOptions{klusterlet: "k1", image: "clusterhub/hub-agent:v2"}
 	manifest, config := o.manifest()
 	if manifest.GetName() != "k1" || manifest.GetKind() != "Klusterlet" || len(config.ConditionRules) != 1 {

@@ -35,7 +35,7 @@ func newGlobal() (*global, *bytes.Buffer) {
 	return &global{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
 }
 
-func TestAwait_SaysNothingOfWhatIsDoneAtOnce(t *testing.T) {
+func TestAwait_IsSilentWhenDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, out := newGlobal()
 		looks := 0
@@ -49,7 +49,7 @@ func TestAwait_SaysNothingOfWhatIsDoneAtOnce(t *testing.T) {
 	})
 }
 
-func TestAwait_SaysWhatItWaitsForAndWhyItGaveUp(t *testing.T) {
+func TestAwait_ReportsProgressAndTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, out := newGlobal()
 		w := &waiting{timeout: quietFor + 2*pollInterval}
@@ -65,7 +65,7 @@ func TestAwait_SaysWhatItWaitsForAndWhyItGaveUp(t *testing.T) {
 	})
 }
 
-func TestAwait_GoesOnAfterWhatMayPass(t *testing.T) {
+func TestAwait_RetriesTransientErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGlobal()
 		refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
@@ -97,9 +97,9 @@ func TestAwait_IsInterrupted(t *testing.T) {
 	})
 }
 
-// TestAwait_MovesNoCursor verifies that the reason that a wait prints, which an object or a pod provides, is escaped: the terminal shows control
+// TestAwait_EscapesControlCharacters verifies that the reason that a wait prints, which an object or a pod provides, is escaped: the terminal shows control
 // characters and does not act on them.
-func TestAwait_MovesNoCursor(t *testing.T) {
+func TestAwait_EscapesControlCharacters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, out := newGlobal()
 		w := &waiting{timeout: time.Minute}
@@ -141,7 +141,7 @@ func TestParseLabels(t *testing.T) {
 	}
 }
 
-func TestImageOf_WasBuiltWithTheProgram(t *testing.T) {
+func TestImageOf_ReleasedVersionsOnly(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3": "clusterhub/hub-agent:v1.2.3", "v1.2.3-4-gabcdef0-dirty": "clusterhub/hub-agent:v1.2.3-4-gabcdef0-dirty",
 		"abcdef0": "clusterhub/hub-agent:abcdef0",
@@ -155,7 +155,7 @@ func TestImageOf_WasBuiltWithTheProgram(t *testing.T) {
 	}
 }
 
-func TestContextARN_IsWhatTheAWSCLIHasWritten(t *testing.T) {
+func TestContextARN_AsWrittenByAWSCLI(t *testing.T) {
 	const arn = "arn:aws:eks:eu-west-1:123456789012:cluster/hub"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := `{"apiVersion": "v1", "kind": "Config", "current-context": "other", "contexts": [
@@ -172,8 +172,8 @@ func TestContextARN_IsWhatTheAWSCLIHasWritten(t *testing.T) {
 	}
 }
 
-// TestLeaveJob_HasThePodOfTheAgent verifies that the Job gets everything that an admin has added to the pod of the agent.
-func TestLeaveJob_HasThePodOfTheAgent(t *testing.T) {
+// TestLeaveJob_CopiesPodOfAgent verifies that the Job gets everything that an admin has added to the pod of the agent.
+func TestLeaveJob_CopiesPodOfAgent(t *testing.T) {
 	deployment := agentDeployment(t)
 	spec := &deployment.Spec.Template.Spec
 	spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "mine"}}
@@ -209,8 +209,8 @@ func agentDeployment(t *testing.T, args ...string) *appsv1.Deployment {
 	return deployment
 }
 
-// TestAgent_TakesTheFlags verifies that the deployed agent starts: hub-agent accepts the flags.
-func TestAgent_TakesTheFlags(t *testing.T) {
+// TestAgent_FlagsAreValid verifies that the deployed agent starts: hub-agent accepts the flags.
+func TestAgent_FlagsAreValid(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	for auth, more := range map[string][]string{
 		authCSR: nil,
@@ -228,7 +228,7 @@ func TestAgent_TakesTheFlags(t *testing.T) {
 	}
 }
 
-func TestJoin_TellsTheHubByWhichURLTheClusterIsReached(t *testing.T) {
+func TestJoin_ReportsClusterURL(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := `{"apiVersion": "v1", "kind": "Config", "contexts": [
 		{"name": "far", "context": {"cluster": "far"}}, {"name": "near", "context": {"cluster": "near"}}], "clusters": [

@@ -37,7 +37,7 @@ func newRoleOnASet(t *testing.T) (*fakeServer, string) {
 	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
 }
 
-func TestReach_WhatARoleOnASetGives(t *testing.T) {
+func TestReach_ByRoleOnSet(t *testing.T) {
 	s, config := newRoleOnASet(t)
 	says(t, mustRun(t, config, "get", "clusters"), "c1")
 	says(t, mustRun(t, config, "get", "clusters", "-o", "yaml"), "apiVersion: cluster.open-cluster-management.io/v1", "name: c1")
@@ -50,9 +50,9 @@ func TestReach_WhatARoleOnASetGives(t *testing.T) {
 	says(t, s.bodies["PATCH "+viewedPath+"/c1"], `"resourceVersion":"7.of-the-view"`)
 }
 
-// TestReach_DeletesByARoleOnASet verifies that a cluster can be deleted by a role on a set. A deleted cluster is in no set, so that no user sees it
+// TestReach_DeletesByRoleOnSet verifies that a cluster can be deleted by a role on a set. A deleted cluster is in no set, so that no user sees it
 // by one. This looks the same as a cluster that is in none of the user's sets.
-func TestReach_DeletesByARoleOnASet(t *testing.T) {
+func TestReach_DeletesByRoleOnSet(t *testing.T) {
 	for name, gone := range map[string]*apierrors.StatusError{
 		"forbidden": forbidden("managedclusters", "get"), "not found": apierrors.NewNotFound(clusterv1.Resource("managedclusters"), "c1"),
 	} {
@@ -69,9 +69,9 @@ func TestReach_DeletesByARoleOnASet(t *testing.T) {
 	}
 }
 
-// TestReach_AsksTheViewOnlyWhenItIsForbidden verifies that a user with the permission on managedclusters uses these, and that errors other than
+// TestReach_UsesViewOnlyWhenForbidden verifies that a user with the permission on managedclusters uses these, and that errors other than
 // Forbidden do not make the command use the view.
-func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
+func TestReach_UsesViewOnlyWhenForbidden(t *testing.T) {
 	s, config := newRoleOnASet(t)
 	clear(s.on)
 	mustRun(t, config, "get", "clusters")
@@ -87,9 +87,9 @@ func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
 	}
 }
 
-// TestReach_SaysWhatIsMissing verifies that the error for a user without any permission names the well-known one, also if the hub does not serve the
+// TestReach_ReportsMissingPermission verifies that the error for a user without any permission names the well-known one, also if the hub does not serve the
 // view.
-func TestReach_SaysWhatIsMissing(t *testing.T) {
+func TestReach_ReportsMissingPermission(t *testing.T) {
 	for name, change := range map[string]func(*fakeServer){
 		"no role on a set": func(s *fakeServer) {
 			delete(s.objects, viewedPath+"/c1")

@@ -67,9 +67,9 @@ func TestCreateClusterSet(t *testing.T) {
 	}
 }
 
-// TestCreateClusterSet_ThatIsThere verifies that an existing set is not changed, and that the command fails if the set should have a certain
+// TestCreateClusterSet_Existing verifies that an existing set is not changed, and that the command fails if the set should have a certain
 // selector.
-func TestCreateClusterSet_ThatIsThere(t *testing.T) {
+func TestCreateClusterSet_Existing(t *testing.T) {
 	s := newServer(t)
 	s.refuse("POST "+setsV1beta1, apierrors.NewAlreadyExists(v1beta2.Resource("managedclustersets"), "payments"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -121,8 +121,8 @@ func TestDeleteClusterSet(t *testing.T) {
 	}
 }
 
-// TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings verifies that a user who may delete the set does not need permission to list all bindings.
-func TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings(t *testing.T) {
+// TestDeleteClusterSet_WithoutRightToListBindings verifies that a user who may delete the set does not need permission to list all bindings.
+func TestDeleteClusterSet_WithoutRightToListBindings(t *testing.T) {
 	s := newServer(t, newSet("payments"))
 	s.refuse(allBindings, forbidden("managedclustersetbindings", "list"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -167,8 +167,8 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestBind_InTheNamespaceOfTheContext verifies that the default namespace is the one of the context.
-func TestBind_InTheNamespaceOfTheContext(t *testing.T) {
+// TestBind_NamespaceOfContext verifies that the default namespace is the one of the context.
+func TestBind_NamespaceOfContext(t *testing.T) {
 	s := newServer(t, newSet("payments"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	if got := mustRun(t, config, "bind", "payments", "-o", "json"); !strings.Contains(got, `"namespace": "default"`) || !strings.Contains(got, `"changed": true`) {

@@ -50,8 +50,8 @@ func commands(t *testing.T) (all []*cobra.Command) {
 	return all
 }
 
-// TestHelp_DescribesEveryFlagOfOurs verifies that every flag of ours has a description that is a sentence.
-func TestHelp_DescribesEveryFlagOfOurs(t *testing.T) {
+// TestHelp_DescribesEveryFlag verifies that every flag of ours has a description that is a sentence.
+func TestHelp_DescribesEveryFlag(t *testing.T) {
 	kubectls := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(kubectls)
 	borrowed := []string{"allow-missing-template-keys", "show-managed-fields", "template"} // text of kubectl
@@ -68,8 +68,8 @@ func TestHelp_DescribesEveryFlagOfOurs(t *testing.T) {
 	}
 }
 
-// TestHelp_ShowsExamplesThatAreTrue verifies that examples use commands and flags that exist.
-func TestHelp_ShowsExamplesThatAreTrue(t *testing.T) {
+// TestHelp_ExamplesAreValid verifies that examples use commands and flags that exist.
+func TestHelp_ExamplesAreValid(t *testing.T) {
 	shown := 0
 	for _, cmd := range commands(t) {
 		for _, line := range strings.Split(cmd.Example, "\n") {
@@ -99,9 +99,9 @@ func TestHelp_ShowsExamplesThatAreTrue(t *testing.T) {
 	}
 }
 
-// TestHelp_ShowsFewOfTheFlagsOfKubectl verifies that help shows only the few flags of kubectl that matter here, and does not show --cluster, which
+// TestHelp_HidesKubectlFlags verifies that help shows only the few flags of kubectl that matter here, and does not show --cluster, which
 // would mean something else.
-func TestHelp_ShowsFewOfTheFlagsOfKubectl(t *testing.T) {
+func TestHelp_HidesKubectlFlags(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "none")
 	help := mustRun(t, config, "get", "clusters", "--help")
 	says(t, help, "--context", "--as ", "--request-timeout", "-v, --v", "--clusterset", "kubectl hub get clusters --clusterset production")

@@ -88,8 +88,8 @@ func deployCheck(t *testing.T, kubeconfig string, args ...string) (stdout, stder
 	return stdout, stderr, code
 }
 
-// TestDeployCheck_ByFilesAlone verifies that a check with nodes in the files uses the files alone, and sends no requests.
-func TestDeployCheck_ByFilesAlone(t *testing.T) {
+// TestDeployCheck_FilesOnly verifies that a check with nodes in the files uses the files alone, and sends no requests.
+func TestDeployCheck_FilesOnly(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	folder := inFolder(t, map[string][]string{
@@ -119,9 +119,9 @@ Not to the others: OtherClusterNamespace 1.`
 	}
 }
 
-// TestDeployCheck_NothingIsDeployed verifies that a node of a file gets the server's defaults, and that nothing is deployed to a node without facts
+// TestDeployCheck_NodeOfFileHasDefaults verifies that a node of a file gets the server's defaults, and that nothing is deployed to a node without facts
 // in its status.
-func TestDeployCheck_NothingIsDeployed(t *testing.T) {
+func TestDeployCheck_NodeOfFileHasDefaults(t *testing.T) {
 	node := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: edge.clusterhub.dev/v1alpha1, kind: EdgeNode, metadata: {name: m}, spec: {properties: [{name: openhorizon.arch, value: amd64}]}}\n"
 	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", ""), node}})
 	for _, args := range [][]string{{"-f", folder}, {"-f", folder, "-o", "yaml"}} {
@@ -134,7 +134,7 @@ func TestDeployCheck_NothingIsDeployed(t *testing.T) {
 	}
 }
 
-func TestDeployCheck_APattern(t *testing.T) {
+func TestDeployCheck_Pattern(t *testing.T) {
 	folder := inFolder(t, map[string][]string{"all.yaml": {patternYAML, policyYAML, serviceYAML(t, "web", ""), serviceYAML(t, "db", "data"), nodeYAML("a", "agent", false), nodeYAML("b", "blue", true)}})
 	stdout, _, code := deployCheck(t, "", "-f", folder, "--pattern", "all")
 	const want = `NODE SERVICE VERDICT VERSION NAMESPACE REASON
@@ -149,8 +149,8 @@ Not to the others: PatternWithoutNamespace 1.`
 	}
 }
 
-// TestDeployCheck_FilesOfOpenHorizon: nodes in files of Open Horizon do not have the facts that an agent reports to the hub.
-func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
+// TestDeployCheck_OpenHorizonFiles: nodes in files of Open Horizon do not have the facts that an agent reports to the hub.
+func TestDeployCheck_OpenHorizonFiles(t *testing.T) {
 	folder := inFolder(t, map[string][]string{
 		"p.json": {`/* of the team */ {"service":{"name":"web","org":"Acme Corp","serviceVersions":[{"version":"$V"}]},"secretBinding":[{"serviceUrl":"web"}]}`},
 		"s.json": {`{"org":"Acme Corp","url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"web.tar.gz"}}`},
@@ -181,8 +181,8 @@ func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
 
 const checksPath = "/apis/edge.clusterhub.dev/v1alpha1/namespaces/shop/deploychecks"
 
-// TestDeployCheck_AsksTheHub verifies that a check without nodes in the files is sent to the hub with the objects of the files, page by page.
-func TestDeployCheck_AsksTheHub(t *testing.T) {
+// TestDeployCheck_SendsToHub verifies that a check without nodes in the files is sent to the hub with the objects of the files, page by page.
+func TestDeployCheck_SendsToHub(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	var questions []api.DeployCheck
@@ -239,8 +239,8 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	}
 }
 
-// TestDeployCheck_NodesThatAreNotShown verifies that nodes that the user may not see are counted, and that the output names the way to see them.
-func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
+// TestDeployCheck_HiddenNodesAreCounted verifies that nodes that the user may not see are counted, and that the output names the way to see them.
+func TestDeployCheck_HiddenNodesAreCounted(t *testing.T) {
 	s := newServer(t)
 	s.on["POST "+checksPath] = func(w http.ResponseWriter, _ []byte) bool {
 		writeJSON(w, http.StatusCreated, api.DeployCheck{Status: api.DeployCheckStatus{Deployable: true, Selected: 2, Nodes: []api.NodeVerdict{{Node: "a", Deployable: true}}}})
@@ -253,8 +253,8 @@ func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
 	says(t, stdout, "It would be deployed to 2 of 2 nodes.", "1 of the nodes are not shown", "managedclustersets/clusters")
 }
 
-// TestDeployCheck_AHubThatDoesNotAnswer verifies that the command ends even if the hub repeats pages, and that errors of the hub say what to do.
-func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
+// TestDeployCheck_FaultyHub verifies that the command ends even if the hub repeats pages, and that errors of the hub say what to do.
+func TestDeployCheck_FaultyHub(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	s.answer("POST "+checksPath, api.DeployCheck{Status: api.DeployCheckStatus{Continue: "a"}})
@@ -276,9 +276,9 @@ func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 	fails(`User "ann" cannot create resource "deploychecks"`)
 }
 
-// TestDeployCheck_RefusesFiles verifies that an error in a file, which may come from another user, is reported with the file's name, and that nothing
+// TestDeployCheck_RejectsFiles verifies that an error in a file, which may come from another user, is reported with the file's name, and that nothing
 // is decided.
-func TestDeployCheck_RefusesFiles(t *testing.T) {
+func TestDeployCheck_RejectsFiles(t *testing.T) {
 	node, service := nodeYAML("a", "blue", true), serviceYAML(t, "web", "")
 	bomb := "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeNode\nmetadata: {name: a}\nx: &a [1,1,1,1,1,1,1,1,1,1]\n"
 	for i := range 9 {
@@ -324,8 +324,8 @@ func TestDeployCheck_RefusesFiles(t *testing.T) {
 	}
 }
 
-// TestDeployCheck_ReadsWithinBounds verifies that an endless file, and a link to outside of the folder of a definition, are not read.
-func TestDeployCheck_ReadsWithinBounds(t *testing.T) {
+// TestDeployCheck_LimitsReads verifies that an endless file, and a link to outside of the folder of a definition, are not read.
+func TestDeployCheck_LimitsReads(t *testing.T) {
 	if _, _, err := run(t, "", "deploycheck", "-f", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is 16777216 bytes for a file") {
 		t.Errorf("got %v", err)
 	}

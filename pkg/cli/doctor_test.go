@@ -42,9 +42,9 @@ func found(t *testing.T, stdout string, err error, want ...string) {
 	says(t, stdout, want...)
 }
 
-// TestReader_KnowsByWhichCertificateItTrustsTheServer verifies that the reader knows the certificate by which it trusts the server. It is compared
+// TestReader_ReturnsCertificateOfServer verifies that the reader knows the certificate by which it trusts the server. It is compared
 // with what agents report.
-func TestReader_KnowsByWhichCertificateItTrustsTheServer(t *testing.T) {
+func TestReader_ReturnsCertificateOfServer(t *testing.T) {
 	s := withVersion(newServer(t))
 	for _, insecure := range []bool{false, true} {
 		config := &rest.Config{Host: s.URL}
@@ -80,7 +80,7 @@ func TestDoctor_NoRoom(t *testing.T) {
 	}
 }
 
-func TestDoctor_CouldNotLook(t *testing.T) {
+func TestDoctor_ReadFails(t *testing.T) {
 	server := withVersion(newServer(t))
 	server.answer("GET /apis", metav1.APIGroupList{})
 	file := kubeconfig(t, map[string]*fakeServer{"hub": server})
@@ -131,9 +131,9 @@ func agentsSecret(t *testing.T, name string, cluster *clientcmdapi.Cluster, user
 		Data: map[string][]byte{registration.KeyKubeconfig: data}}
 }
 
-// TestDoctor_UsesNothingOfThisMachine: a user who may write the Secrets of an agent must not be able to run programs on the machine of an admin who
+// TestDoctor_RunsNothingLocally: a user who may write the Secrets of an agent must not be able to run programs on the machine of an admin who
 // runs the doctor, or to get files or credentials of that machine.
-func TestDoctor_UsesNothingOfThisMachine(t *testing.T) {
+func TestDoctor_RunsNothingLocally(t *testing.T) {
 	trace, token := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("a-token-of-this-machine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -166,8 +166,8 @@ func TestDoctor_UsesNothingOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestDoctor_FollowsNoHub: the doctor follows no redirect of a hub, so no other server gets the credentials of the agent or of the user.
-func TestDoctor_FollowsNoHub(t *testing.T) {
+// TestDoctor_DoesNotFollowRedirects: the doctor follows no redirect of a hub, so no other server gets the credentials of the agent or of the user.
+func TestDoctor_DoesNotFollowRedirects(t *testing.T) {
 	thief, hub := withVersion(newServer(t)), newServer(t)
 	hub.on["GET /version"] = func(w http.ResponseWriter, _ []byte) bool {
 		w.Header().Set("Location", thief.URL+"/version")

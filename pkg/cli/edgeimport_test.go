@@ -33,8 +33,8 @@ func importArgs(folder string, more ...string) []string {
 	return append([]string{"edge", "import", "-f", folder, "-n", "shop", "--organization", "Acme Corp=acme", "--variable", "VERSION=1.0.0"}, more...)
 }
 
-// TestEdgeImport_ShowsWhatBecomesOfFiles verifies that the output lists for each file what was not converted, and never contains secrets.
-func TestEdgeImport_ShowsWhatBecomesOfFiles(t *testing.T) {
+// TestEdgeImport_ReportsUnconvertedParts verifies that the output lists for each file what was not converted, and never contains secrets.
+func TestEdgeImport_ReportsUnconvertedParts(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	stdout, stderr, err := run(t, config, importArgs(exported(t), "-o", "yaml")...)
@@ -98,7 +98,7 @@ func TestEdgeImport_Applies(t *testing.T) {
 	}
 }
 
-func TestEdgeImport_Refuses(t *testing.T) {
+func TestEdgeImport_Rejects(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
 		more []string
@@ -150,9 +150,9 @@ func TestEdgeImport_NamesAndServicePolicies(t *testing.T) {
 	}
 }
 
-// TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly verifies that an archive outside of the folder of its definition is read if the user allows that
+// TestEdgeImport_ReadsArchivesOfAllowedFolders verifies that an archive outside of the folder of its definition is read if the user allows that
 // folder, and never because of the definition alone.
-func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
+func TestEdgeImport_ReadsArchivesOfAllowedFolders(t *testing.T) {
 	folder := t.TempDir()
 	for _, sub := range []string{"project/horizon", "other"} {
 		if err := os.MkdirAll(filepath.Join(folder, sub), 0o700); err != nil {
@@ -203,8 +203,8 @@ func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
 	}
 }
 
-// TestEdgeImport_TakesWhatPeopleWrite: files of users contain things that the templates of hzn do not.
-func TestEdgeImport_TakesWhatPeopleWrite(t *testing.T) {
+// TestEdgeImport_AcceptsUserFiles: files of users contain things that the templates of hzn do not.
+func TestEdgeImport_AcceptsUserFiles(t *testing.T) {
 	t.Chdir(inFolder(t, map[string][]string{
 		"policy.json": {`{"label": "Web", "service": {"name": "web", "org": "acme", "arch": "*", "serviceVersions": [
 			{"version": "1.0.0", "priority": {"priority_value": $PLACE, "retries": 1, "retry_durations": 3600}},

@@ -58,7 +58,7 @@ func newExplained(t *testing.T, e *v1beta1.PlacementExplanation) (*fakeServer, s
 	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
 }
 
-func TestExplain_ShowsWhatIsChosenAndCountsTheOthers(t *testing.T) {
+func TestExplain_ListsChosenAndCountsOthers(t *testing.T) {
 	many := []v1beta1.ExplainedCluster{
 		chosen("b", 1, 2), chosen("a", 0, 3, v1beta1.ExplainedScore{Name: "Steady", Weight: 3, Score: new(int32(100))}, v1beta1.ExplainedScore{Name: "Balance", Weight: 1}),
 		fell("t", "TaintToleration", "The taint k=v:NoSelect of the cluster is not tolerated"),
@@ -105,7 +105,7 @@ func TestExplain_ReadsAllPages(t *testing.T) {
 	s.wantAsked("GET "+explainPath+"?limit=5000", "GET "+explainPath+"?continue=a&limit=5000")
 }
 
-func TestExplain_ShowsTheStepsOfACluster(t *testing.T) {
+func TestExplain_StepsOfCluster(t *testing.T) {
 	took := chosen("a", 0, 1, v1beta1.ExplainedScore{Name: "Steady", Weight: -2, Score: new(int32(50))}, v1beta1.ExplainedScore{Name: "Balance", Weight: 1})
 	mismatch := fell("a", "Predicate", "The cluster does not match the labelSelector of predicate 0")
 	mismatch.Mismatches = []v1beta1.PredicateMismatch{{Predicate: 0, Selector: "labelSelector"}, {Predicate: 7, Selector: "celSelector"}}
@@ -141,8 +141,8 @@ Sets FELL OUT in none of those that are bound to the namespace`},
 	}
 }
 
-// TestExplain_WhatIsNotThere verifies that the error names the missing object, the placement or the cluster.
-func TestExplain_WhatIsNotThere(t *testing.T) {
+// TestExplain_NotFound verifies that the error names the missing object, the placement or the cluster.
+func TestExplain_NotFound(t *testing.T) {
 	s, config := newExplained(t, explained())
 	for resource, want := range map[string]string{
 		"placements": "there is no placement web in the namespace dev", "managedclusters": "there is no cluster c9 that you may see",
@@ -154,8 +154,8 @@ func TestExplain_WhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestExplain_WithoutThePlacement verifies that a user who may not get the placement is shown the explanation.
-func TestExplain_WithoutThePlacement(t *testing.T) {
+// TestExplain_WithoutPlacement verifies that a user who may not get the placement is shown the explanation.
+func TestExplain_WithoutPlacement(t *testing.T) {
 	e := explained(fell("a", "Predicate", "The cluster matches nothing \x1b[2J"))
 	e.Status.Partial, e.Status.Problem = true, "The placement is being deleted"
 	s, config := newExplained(t, e)

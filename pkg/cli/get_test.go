@@ -123,9 +123,9 @@ func TestGet_ReadsAllPages(t *testing.T) {
 		"GET "+membersPath+"?continue=1&fieldSelector=spec.clusterSet%3Dproduction&limit=500")
 }
 
-// TestGet_AsksTheHubWhoIsAMember verifies that the hub determines the members of a set. The selector only reduces the number of clusters that are
+// TestGet_HubDeterminesMembers verifies that the hub determines the members of a set. The selector only reduces the number of clusters that are
 // listed.
-func TestGet_AsksTheHubWhoIsAMember(t *testing.T) {
+func TestGet_HubDeterminesMembers(t *testing.T) {
 	s, config := newFleet(t)
 	s.put(newCluster("c3", map[string]string{"env": "prod"})) // the selector matches it, and it is not a member yet
 	if got := mustRun(t, config, "get", "clusters", "--clusterset", "production", "-o", "name"); !strings.HasSuffix(got, "/c1\n") || strings.Contains(got, "c3") {
@@ -134,7 +134,7 @@ func TestGet_AsksTheHubWhoIsAMember(t *testing.T) {
 	s.wantAsked("GET "+setsPath+"/production", "GET "+membersPath+"*", "GET "+clustersPath+"?labelSelector=env%3Dprod&limit=500")
 }
 
-func TestGet_OfNothing(t *testing.T) {
+func TestGet_Empty(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t, newSet("empty"))})
 	for command, want := range map[string]string{
 		"get clusters": "No clusters found.\n", "get clusters --clusterset empty": "No clusters found.\n",
@@ -149,8 +149,8 @@ func TestGet_OfNothing(t *testing.T) {
 	}
 }
 
-// TestGet_SaysWhatTheUserMayNotSee verifies that what the user may not see is shown as unknown.
-func TestGet_SaysWhatTheUserMayNotSee(t *testing.T) {
+// TestGet_ShowsUnknown verifies that what the user may not see is shown as unknown.
+func TestGet_ShowsUnknown(t *testing.T) {
 	s, config := newFleet(t)
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings", forbidden("managedclustersetbindings", "list"))
 	if got := squeeze(mustRun(t, config, "get", "clustersets")); !strings.Contains(got, "production <unknown> 1 ManagedClusters") {
@@ -164,9 +164,9 @@ func TestGet_SaysWhatTheUserMayNotSee(t *testing.T) {
 	says(t, err.Error(), "cannot list", "(kubectl hub members production shows those that you can see)")
 }
 
-// TestGet_ShowsNothingThatMovesTheCursor verifies that a message of a condition, which other users may have written, cannot move the cursor of a user
+// TestGet_EscapesControlCharacters verifies that a message of a condition, which other users may have written, cannot move the cursor of a user
 // who reads a set.
-func TestGet_ShowsNothingThatMovesTheCursor(t *testing.T) {
+func TestGet_EscapesControlCharacters(t *testing.T) {
 	set := newSet("s")
 	set.Status.Conditions = []metav1.Condition{{Type: v1beta2.ManagedClusterSetConditionEmpty, Message: "\x1b[2J\x1b[1;1Hempty"}}
 	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t, set)})

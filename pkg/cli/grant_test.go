@@ -53,7 +53,7 @@ func grants(rules []rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-func TestGrant_TheRulesOfARole(t *testing.T) {
+func TestGrant_RulesOfRole(t *testing.T) {
 	view := []string{"cluster get managedclustersets payments", "cluster get managedclustersets/clusters payments"}
 	use := append(slices.Clone(view), "cluster create managedclustersets/bind payments")
 	deploy := append(slices.Clone(use), "cluster create managedclustersets/manifestworks payments")
@@ -134,9 +134,9 @@ func TestGrantAndRevoke(t *testing.T) {
 	}
 }
 
-// TestGrant_NothingToTheUsersOfAnEarlierSet verifies that users of a deleted set of the same name get no permissions on the new set, even if the
+// TestGrant_NothingToUsersOfEarlierSet verifies that users of a deleted set of the same name get no permissions on the new set, even if the
 // garbage collector is late.
-func TestGrant_NothingToTheUsersOfAnEarlierSet(t *testing.T) {
+func TestGrant_NothingToUsersOfEarlierSet(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	mustRun(t, config, "grant", "payments", "--role", "admin", "--user", "mallory")
@@ -151,8 +151,8 @@ func TestGrant_NothingToTheUsersOfAnEarlierSet(t *testing.T) {
 	}
 }
 
-// TestGrant_MendsTheRole verifies that grant corrects the role: the label that the set selects by may have changed, and users may have added rules.
-func TestGrant_MendsTheRole(t *testing.T) {
+// TestGrant_RepairsRole verifies that grant corrects the role: the label that the set selects by may have changed, and users may have added rules.
+func TestGrant_RepairsRole(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	const path = rolesPath + "/clusterhub:set:payments:viewer"
@@ -169,7 +169,7 @@ func TestGrant_MendsTheRole(t *testing.T) {
 	}
 }
 
-func TestGrant_LeavesOthersRolesAlone(t *testing.T) {
+func TestGrant_DoesNotChangeOtherRoles(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}),
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "clusterhub:set:payments:viewer", UID: "theirs"}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "clusterhub:set:payments:viewer", UID: "theirs"},
@@ -185,7 +185,7 @@ func TestGrant_LeavesOthersRolesAlone(t *testing.T) {
 	s.wantUnchanged()
 }
 
-func TestGrant_ThatIsWrong(t *testing.T) {
+func TestGrant_InvalidArguments(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	for args, want := range map[string]string{
@@ -210,8 +210,8 @@ func TestGrant_ThatIsWrong(t *testing.T) {
 	s.wantUnchanged()
 }
 
-// TestGrant_TogetherWithOthers verifies that two users can grant at the same time.
-func TestGrant_TogetherWithOthers(t *testing.T) {
+// TestGrant_Concurrently verifies that two users can grant at the same time.
+func TestGrant_Concurrently(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	mustRun(t, config, "grant", "payments", "--role", "user", "--user", "dana")

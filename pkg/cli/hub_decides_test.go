@@ -30,9 +30,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// TestAccept_ShowsWhatTheHubDecidesBy verifies that the command and the hub agree: an admin accepts a cluster by the command, and then the hub
+// TestAccept_MatchesDecisionOfHub verifies that the command and the hub agree: an admin accepts a cluster by the command, and then the hub
 // decides on the pending request. What the command shows, rejects and warns about must match the hub's decision.
-func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
+func TestAccept_MatchesDecisionOfHub(t *testing.T) {
 	agentUser := registration.ClusterUser("c1", "agent")
 	decided := func(as certificatesv1.RequestConditionType) func(*certificatesv1.CertificateSigningRequest) {
 		return func(r *certificatesv1.CertificateSigningRequest) {
@@ -130,8 +130,8 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 	}
 }
 
-// TestApprove_SaysSoWhenItWasDecidedOtherwise verifies that a request that another admin denied concurrently is not reported as approved.
-func TestApprove_SaysSoWhenItWasDecidedOtherwise(t *testing.T) {
+// TestApprove_ReportsOtherDecision verifies that a request that another admin denied concurrently is not reported as approved.
+func TestApprove_ReportsOtherDecision(t *testing.T) {
 	for as, want := range map[certificatesv1.RequestConditionType]string{
 		certificatesv1.CertificateApproved: "", certificatesv1.CertificateDenied: "has since been denied", certificatesv1.CertificateFailed: "has failed",
 	} {

@@ -32,8 +32,8 @@ func iamRoleOutput(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestIAMRole_PrintsCommandsThatAShellTakes verifies that a shell can run the printed commands: the aws CLI gets complete documents, and the tags.
-func TestIAMRole_PrintsCommandsThatAShellTakes(t *testing.T) {
+// TestIAMRole_PrintsShellCommands verifies that a shell can run the printed commands: the aws CLI gets complete documents, and the tags.
+func TestIAMRole_PrintsShellCommands(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	fake := "#!/bin/sh\nfor a in \"$@\"; do printf '%s\\0' \"$a\" >>" + log + "; done\nprintf '\\n' >>" + log + "\n"
@@ -79,7 +79,7 @@ func TestIAMRole_PrintsCommandsThatAShellTakes(t *testing.T) {
 	}
 }
 
-func TestIAMRole_OfTheHub(t *testing.T) {
+func TestIAMRole_OfHub(t *testing.T) {
 	for access, entries := range map[string]bool{"access-entry": true, "aws-auth": false} {
 		out, err := iamRoleOutput(t, "--eks-hub-cluster-arn", hubARN, "--oidc-provider", strings.TrimPrefix(issuer, "https://"),
 			"--eks-access", access, "-o", "json")
@@ -107,8 +107,8 @@ func TestIAMRole_OfSeveralAccounts(t *testing.T) {
 	}
 }
 
-// TestIAMRole_MaySetTheTagsThatAreConfigured verifies that the hub's role may set the tags that hub-controller-manager is configured with.
-func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
+// TestIAMRole_MaySetConfiguredTags verifies that the hub's role may set the tags that hub-controller-manager is configured with.
+func TestIAMRole_MaySetConfiguredTags(t *testing.T) {
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team=a=b,cost center=1", "-o", "json")
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +119,9 @@ func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
 	}
 }
 
-// TestIAMRole_MakesRolesAsAPlatformTeamDemands verifies that the hub's role, given a path and a boundary, may create no other roles, and that the
+// TestIAMRole_PathAndBoundary verifies that the hub's role, given a path and a boundary, may create no other roles, and that the
 // agent's role has that path.
-func TestIAMRole_MakesRolesAsAPlatformTeamDemands(t *testing.T) {
+func TestIAMRole_PathAndBoundary(t *testing.T) {
 	const boundary = "arn:aws:iam::123456789012:policy/limits"
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--hub-role-path", "/a/", "--hub-role-permissions-boundary", boundary, "-o", "json")
 	if err != nil || strings.Count(out, `"iam:PermissionsBoundary": "`+boundary+`"`) != 1 || !strings.Contains(out, `"arn:aws:iam::123456789012:role/a/ocm-hub-*"`) {
@@ -133,7 +133,7 @@ func TestIAMRole_MakesRolesAsAPlatformTeamDemands(t *testing.T) {
 	}
 }
 
-func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
+func TestIAMRole_InvalidArguments(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -157,8 +157,8 @@ func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestIAMRole_IsWhatTheDocumentationShows verifies that docs/registration.md shows the output of the commands.
-func TestIAMRole_IsWhatTheDocumentationShows(t *testing.T) {
+// TestIAMRole_MatchesDocs verifies that docs/registration.md shows the output of the commands.
+func TestIAMRole_MatchesDocs(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "registration.md"))
 	if err != nil {
 		t.Fatal(err)

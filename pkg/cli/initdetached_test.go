@@ -62,7 +62,7 @@ func newClusterManager(change func(*operatorv1.ClusterManager)) *operatorv1.Clus
 	return c
 }
 
-func TestInitDetached_MakesTheHubAndPrintsTheJoinCommand(t *testing.T) {
+func TestInitDetached_CreatesHubAndPrintsJoinCommand(t *testing.T) {
 	management, hub, config, args := newOutsideHub(t)
 	stdout, stderr, err := run(t, config, append(args, "--server-address", "hub.example.com:8443", "--upstream-agents")...)
 	if err != nil || strings.Contains(stderr, adminToken) {
@@ -91,7 +91,7 @@ func TestInitDetached_MakesTheHubAndPrintsTheJoinCommand(t *testing.T) {
 	}
 }
 
-func TestInitDetached_SaysWhatIsWrong(t *testing.T) {
+func TestInitDetached_InvalidArguments(t *testing.T) {
 	there := func(change func(*operatorv1.ClusterManager)) func(t *testing.T, management, hub *fakeServer) {
 		return func(_ *testing.T, management, _ *fakeServer) { management.put(newClusterManager(change)) }
 	}
@@ -145,8 +145,8 @@ func TestInitDetached_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestInitDetached_RefusesASourceThatIsNotVerified: the rules for the file are the same as for a klusterlet.
-func TestInitDetached_RefusesASourceThatIsNotVerified(t *testing.T) {
+// TestInitDetached_RejectsUnverifiedSource: the rules for the file are the same as for a klusterlet.
+func TestInitDetached_RejectsUnverifiedSource(t *testing.T) {
 	_, hub, config, args := newOutsideHub(t)
 	file := sourceFile(t, hub, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 		c.CertificateAuthorityData, c.InsecureSkipTLSVerify = nil, true
@@ -182,7 +182,7 @@ func TestClean(t *testing.T) {
 	says(t, mustRun(t, config, "clean", "--name", "blue", "-o", "json"), `"removed": false`)
 }
 
-func TestClean_SaysWhatIsWrong(t *testing.T) {
+func TestClean_InvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  string
 		given func(*fakeServer)

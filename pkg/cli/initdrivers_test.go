@@ -94,8 +94,8 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 	}
 }
 
-// TestInit_SaysWhatHubOperatorLacks: if a ClusterManager should make the hub, init prints why there is no hub yet.
-func TestInit_SaysWhatHubOperatorLacks(t *testing.T) {
+// TestInit_ReportsHubOperatorConditions: if a ClusterManager should make the hub, init prints why there is no hub yet.
+func TestInit_ReportsHubOperatorConditions(t *testing.T) {
 	const why = "bind the ClusterRole cluster-admin to its ServiceAccount (kubectl create clusterrolebinding hub-operator-admin)"
 	lacking := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "own"}}
 	lacking.Status.Conditions = []metav1.Condition{{Type: operatorv1.ConditionClusterManagerApplied, Status: metav1.ConditionFalse, Message: why}}

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent"
 )
 
-// TestJoin_PassesLabelsOn verifies that labels are passed to the agent, and that the agent accepts them.
-func TestJoin_PassesLabelsOn(t *testing.T) {
+// TestJoin_PassesLabels verifies that labels are passed to the agent, and that the agent accepts them.
+func TestJoin_PassesLabels(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	argsOf := func(more ...string) []string {
 		if _, stderr, err := run(t, config, append(args, more...)...); err != nil {

@@ -147,7 +147,7 @@ func (s *fakeServer) as(path string, into any) {
 	}
 }
 
-func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
+func TestJoin_PrintsManifests(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	got := mustRun(t, config, append(args, "-o", "yaml", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN,
 		"--image", "example.com/agent:1", "--cluster-server-url", "https://c1.example.com", "--hub-role-path", "/clusterhub/")...)
@@ -175,7 +175,7 @@ func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
 	mustRun(t, filepath.Join(t.TempDir(), "none"), append(args, "-o", "yaml")...)
 }
 
-func TestJoin_SaysWhatTheProgramsOfOthersNeed(t *testing.T) {
+func TestJoin_JSONOutput(t *testing.T) {
 	_, _, config, args := newJoining(t)
 	stdout, _, err := run(t, config, append(args, "-o", "json", "--registration-auth", "aws-irsa", "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN)...)
 	var result struct {
@@ -192,8 +192,8 @@ func TestJoin_SaysWhatTheProgramsOfOthersNeed(t *testing.T) {
 	}
 }
 
-// TestJoin_SaysWhatIsWrong verifies that errors are reported before anything is deployed.
-func TestJoin_SaysWhatIsWrong(t *testing.T) {
+// TestJoin_InvalidArguments verifies that errors are reported before anything is deployed.
+func TestJoin_InvalidArguments(t *testing.T) {
 	otherCA := base64.StdEncoding.EncodeToString(newOtherCA(t))
 	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: registration.AgentServiceAccount}}
 	noAWS := []string{"--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN}
@@ -270,7 +270,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestJoin_SaysThatTheManagedClusterIsNotReached(t *testing.T) {
+func TestJoin_ManagedClusterUnreachable(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	file := kubeconfig(t, map[string]*fakeServer{"hub": cluster, "c1": cluster})
 	addBroken(t, file, cluster)

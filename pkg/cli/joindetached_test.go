@@ -124,7 +124,7 @@ func (s *fakeServer) secret(path string) []byte {
 	return secret.Data[operatorv1.KeyKubeconfig]
 }
 
-func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
+func TestJoinDetached_CreatesKlusterletAndSecrets(t *testing.T) {
 	d := newDetaching(t)
 	stdout, stderr, err := d.run(t, "--cluster-labels", "region=eu", "--works-namespaces", "b,a")
 	if err != nil || stdout != "hub-operator runs the agent of cluster c1 on the management cluster, in the namespace "+detachedSpace+".\n"+
@@ -175,8 +175,8 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 	}
 }
 
-// TestJoinDetached_InTheModeHosted: the flags have the names that Open Cluster Management's clusteradm uses.
-func TestJoinDetached_InTheModeHosted(t *testing.T) {
+// TestJoinDetached_HostedMode: the flags have the names that Open Cluster Management's clusteradm uses.
+func TestJoinDetached_HostedMode(t *testing.T) {
 	d := newDetaching(t)
 	d.management.operates("/apis/operator.open-cluster-management.io/v1/klusterlets/k1", "k1")
 	args := with(d.args, "--mode", "Hosted", "--management-context", "-", "--managed-kubeconfig", "-", "--managed-cluster-kubeconfig", d.source, "--klusterlet", "k1", "--context", "mgmt")
@@ -192,9 +192,9 @@ func TestJoinDetached_InTheModeHosted(t *testing.T) {
 	}
 }
 
-// TestJoinDetached_TakesFilesIntoTheSecret verifies that the content of files becomes part of the secret: the files do not exist where the agent
+// TestJoinDetached_InlinesFiles verifies that the content of files becomes part of the secret: the files do not exist where the agent
 // runs.
-func TestJoinDetached_TakesFilesIntoTheSecret(t *testing.T) {
+func TestJoinDetached_InlinesFiles(t *testing.T) {
 	d := newDetaching(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), d.managed.ca(), 0o600); err != nil {
@@ -213,7 +213,7 @@ func TestJoinDetached_TakesFilesIntoTheSecret(t *testing.T) {
 	}
 }
 
-func TestJoinDetached_PrintsManifestsAndAsksNoCluster(t *testing.T) {
+func TestJoinDetached_PrintsManifests(t *testing.T) {
 	d := newDetaching(t)
 	stdout, _, err := d.run(t, "-o", "yaml")
 	if err != nil {
@@ -224,8 +224,8 @@ func TestJoinDetached_PrintsManifestsAndAsksNoCluster(t *testing.T) {
 	d.managed.wantAsked()
 }
 
-// TestJoinDetached_SaysWhatIsWrong verifies that errors are reported before anything is created.
-func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
+// TestJoinDetached_InvalidArguments verifies that errors are reported before anything is created.
+func TestJoinDetached_InvalidArguments(t *testing.T) {
 	there := func(change func(*operatorv1.Klusterlet)) func(*testing.T, *detaching) {
 		return func(_ *testing.T, d *detaching) {
 			k := newKlusterlet("c1")
@@ -330,8 +330,8 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestJoinDetached_GoesOn verifies that a join that was interrupted can be run again, and creates what is missing.
-func TestJoinDetached_GoesOn(t *testing.T) {
+// TestJoinDetached_Resumes verifies that a join that was interrupted can be run again, and creates what is missing.
+func TestJoinDetached_Resumes(t *testing.T) {
 	for name, at := range map[string]string{
 		"before hub-operator looks":  "GET /api/v1/namespaces/" + detachedSpace,
 		"before the first secret":    "GET " + detachedSource,
@@ -366,7 +366,7 @@ func TestJoinDetached_GoesOn(t *testing.T) {
 	}
 }
 
-func TestSource_SaysWhenTheCredentialsExpire(t *testing.T) {
+func TestSource_ReportsExpiryOfCredentials(t *testing.T) {
 	d := newDetaching(t)
 	certificate, key, err := cert.GenerateSelfSignedCertKey("admin", nil, nil)
 	if err != nil {

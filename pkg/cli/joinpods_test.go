@@ -36,7 +36,7 @@ func fileWith(t *testing.T, content string) string {
 	return file
 }
 
-func TestJoin_SaysWhereTheImageComesFromAndWhatThePodsMayUse(t *testing.T) {
+func TestJoin_ImageAndPodOptions(t *testing.T) {
 	inManifests := "requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}"
 	for name, test := range map[string]struct {
 		args, secrets    []string
@@ -91,9 +91,9 @@ func TestJoin_SaysWhereTheImageComesFromAndWhatThePodsMayUse(t *testing.T) {
 	}
 }
 
-// TestJoin_CredentialsForImagesAreNotLeftBehind verifies that credentials are deleted with the agent, and by a join without credentials, and that an
+// TestJoin_DeletesImagePullCredentials verifies that credentials are deleted with the agent, and by a join without credentials, and that an
 // object of another owner with their name stays.
-func TestJoin_CredentialsForImagesAreNotLeftBehind(t *testing.T) {
+func TestJoin_DeletesImagePullCredentials(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	with := append(slices.Clone(args), "--image-pull-credential-file", fileWith(t, dockerConfig))
 	join := func(args []string) {
@@ -130,7 +130,7 @@ func TestJoin_CredentialsForImagesAreNotLeftBehind(t *testing.T) {
 	}
 }
 
-func TestJoin_RefusesWhatThePodsCannotHave(t *testing.T) {
+func TestJoin_RejectsInvalidPodOptions(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	ca := fileWith(t, string(cluster.ca()))
 	for name, test := range map[string]struct {
@@ -165,9 +165,9 @@ func TestJoin_RefusesWhatThePodsCannotHave(t *testing.T) {
 	cluster.wantUnchanged()
 }
 
-// TestJoinDetached_SaysTheSameOfThePods verifies that a join by hub-operator configures the pods in the same way, and that the image of hub-operator
+// TestJoinDetached_PodOptions verifies that a join by hub-operator configures the pods in the same way, and that the image of hub-operator
 // is pulled with the same credentials.
-func TestJoinDetached_SaysTheSameOfThePods(t *testing.T) {
+func TestJoinDetached_PodOptions(t *testing.T) {
 	d := newInstalling(t)
 	stdout, _, err := run(t, d.config, append(slices.Clone(d.args), "-o", "yaml", "--image-registry", "images.example.com", "--image-pull-credential-file", fileWith(t, dockerConfig),
 		"--image-pull-secrets", "a", "--resource-requests", "cpu=50m", "--resource-limits", "memory=1Gi")...)

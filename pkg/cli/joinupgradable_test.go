@@ -11,9 +11,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestJoin_UpgradableOnlyWithTheFlag: a join with the flag grants the agent permission to change its own Deployment, and a join without it revokes
+// TestJoin_UpgradableNeedsFlag: a join with the flag grants the agent permission to change its own Deployment, and a join without it revokes
 // that.
-func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
+func TestJoin_UpgradableNeedsFlag(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	has := func() (role, flag bool) {
 		t.Helper()

@@ -68,7 +68,7 @@ const (
 	inSome     = "ClusterRoleBinding works, ClusterRole works, %"
 )
 
-func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
+func TestJoinWorks_ReplacesRights(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
 	// Objects of other owners stay, whatever their names.
 	others := []*rbacv1.RoleBinding{
@@ -129,8 +129,8 @@ func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
 	}
 }
 
-// TestJoinWorks_TakesBeforeItGives verifies that permissions are revoked before others are granted, so that an interrupted join does not leave both.
-func TestJoinWorks_TakesBeforeItGives(t *testing.T) {
+// TestJoinWorks_RevokesBeforeGranting verifies that permissions are revoked before others are granted, so that an interrupted join does not leave both.
+func TestJoinWorks_RevokesBeforeGranting(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
 	if _, _, err := run(t, config, append(args, "--works=cluster-admin")...); err != nil {
 		t.Fatal(err)
@@ -145,8 +145,8 @@ func TestJoinWorks_TakesBeforeItGives(t *testing.T) {
 	}
 }
 
-// TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut verifies that an agent does not stop applying works because a flag was left out.
-func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
+// TestJoinWorks_OmittedFlagRetainsWorks verifies that an agent does not stop applying works because a flag was left out.
+func TestJoinWorks_OmittedFlagRetainsWorks(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		want  string
@@ -174,8 +174,8 @@ func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestJoinWorks_SaysWhatIsWrong verifies that errors are reported before anything is changed.
-func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
+// TestJoinWorks_InvalidArguments verifies that errors are reported before anything is changed.
+func TestJoinWorks_InvalidArguments(t *testing.T) {
 	escalation := func(resource string) *apierrors.StatusError {
 		return apierrors.NewForbidden(rbacv1.Resource(resource), "x", errors.New(`user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held:
 {APIGroups:[""], Resources:["pods"], Verbs:["*"]}`))
@@ -238,9 +238,9 @@ func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestJoinWorks_UsesTheKindThatIsThere verifies that no definition is created if the cluster serves the kind of the records already, and that a
+// TestJoinWorks_UsesServedKind verifies that no definition is created if the cluster serves the kind of the records already, and that a
 // definition of another owner is used without change.
-func TestJoinWorks_UsesTheKindThatIsThere(t *testing.T) {
+func TestJoinWorks_UsesServedKind(t *testing.T) {
 	service := func(backend string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		if err := json.Unmarshal([]byte(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"`+worksServiceName+`"},"spec":{`+backend+`}}`), o); err != nil {
@@ -281,7 +281,7 @@ func TestJoinWorks_UsesTheKindThatIsThere(t *testing.T) {
 	}
 }
 
-func TestJoinWorks_ArePrinted(t *testing.T) {
+func TestJoinWorks_PrintsManifests(t *testing.T) {
 	_, config, args := newJoiningWorks(t)
 	says(t, mustRun(t, config, append(args, "-o", "yaml", "--works=admin")...), "kind: CustomResourceDefinition\n", "name: "+deploy.WorksRights+"\n", "- --works\n", "  name: admin\n")
 	got := mustRun(t, config, append(args, "-o", "yaml", "--works=cluster-admin", "--works-namespaces=a,not-there-yet")...)
@@ -291,8 +291,8 @@ func TestJoinWorks_ArePrinted(t *testing.T) {
 	}
 }
 
-// TestJoinWorks_TriesByDryRuns verifies that the dry runs that check permissions create nothing.
-func TestJoinWorks_TriesByDryRuns(t *testing.T) {
+// TestJoinWorks_ChecksByDryRun verifies that the dry runs that check permissions create nothing.
+func TestJoinWorks_ChecksByDryRun(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
 	tried := 0
 	for _, path := range []string{"/clusterroles", "/clusterrolebindings", "/namespaces/a/rolebindings"} {

@@ -48,7 +48,7 @@ var (
 	available    = condition(operatorv1.ConditionKlusterletAvailable, "True", operatorv1.ReasonKlusterletAvailable, "the agent runs")
 )
 
-func TestWaitsFor_SaysWhoseTurnItIs(t *testing.T) {
+func TestWaitsFor_ReportsNextStep(t *testing.T) {
 	former := available
 	former.ObservedGeneration = 1
 	deleted := newKlusterlet("c1", unavailable)
@@ -103,7 +103,7 @@ func TestGetKlusterlets(t *testing.T) {
 	}
 }
 
-func TestGetKlusterlets_SaysWhatIsWrong(t *testing.T) {
+func TestGetKlusterlets_InvalidArguments(t *testing.T) {
 	s := newServer(t).named("management")
 	s.refuse("GET "+klusterletsPath, apierrors.NewForbidden(operatorv1.Resource("klusterlets"), "", nil))
 	file := kubeconfig(t, map[string]*fakeServer{"hub": s})

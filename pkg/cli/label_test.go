@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestLabel_ChangesJustTheLabels(t *testing.T) {
+func TestLabel_ChangesOnlyLabels(t *testing.T) {
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
 	for name, test := range map[string]struct {
 		args string
@@ -65,8 +65,8 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 	}
 }
 
-// TestLabel_GoesTheNarrowWay: some users may write the labels of a cluster and no other field.
-func TestLabel_GoesTheNarrowWay(t *testing.T) {
+// TestLabel_UsesLabelSubresource: some users may write the labels of a cluster and no other field.
+func TestLabel_UsesLabelSubresource(t *testing.T) {
 	s := newServer(t, newCluster("c1", nil))
 	s.refuse("PATCH "+clustersPath+"/c1", forbidden("managedclusters", "patch"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})

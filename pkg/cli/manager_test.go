@@ -27,9 +27,9 @@ func runsWith(flags ...string) *appsv1.Deployment {
 	return d
 }
 
-// TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster verifies that accept rejects what no hub can accept, and warns about what this hub does not
+// TestAccept_ChecksRegistrationDriver verifies that accept rejects what no hub can accept, and warns about what this hub does not
 // handle, before anything is changed.
-func TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster(t *testing.T) {
+func TestAccept_ChecksRegistrationDriver(t *testing.T) {
 	const chinese = "arn:aws-cn:eks:cn-north-1:210987654321:cluster/c1"
 	for name, test := range map[string]struct {
 		arn, annotation string
@@ -87,7 +87,7 @@ func TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster(t *testing.T) {
 	}
 }
 
-func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
+func TestInit_PrintsRegistrationConfiguration(t *testing.T) {
 	const role = `"arn:aws:iam::123456789012:role/hub_managed-cluster-identity-creator"`
 	aws, either := []string{"--registration-auth=awsirsa", "--hub-cluster-arn=" + hubARN}, []string{"--registration-auth=csr,awsirsa", "--hub-cluster-arn=" + hubARN}
 	demanded := []string{"--hub-role-path=/a/", "--hub-role-permissions-boundary=arn:aws:iam::123456789012:policy/limits"}
@@ -158,7 +158,7 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 	}
 }
 
-func TestInit_WarnsOfAPathThatUpstreamsAgentsDoNotKnow(t *testing.T) {
+func TestInit_WarnsOfPath(t *testing.T) {
 	_, config := newPrepared(t)
 	for path, warns := range map[string]bool{"/": false, "/a/": true} {
 		_, stderr, err := run(t, config, "init", "--upstream-agents", "--registration-auth=awsirsa", "--hub-cluster-arn="+hubARN, "--hub-role-path="+path)

@@ -116,7 +116,7 @@ func TestJoinDetached_UpdatesTheOperator(t *testing.T) {
 	}
 }
 
-func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
+func TestJoinDetached_ReportsWhyOperatorIsNotInstalled(t *testing.T) {
 	crd := func() *unstructured.Unstructured {
 		objects, err := deploy.Operator{}.Objects()
 		if err != nil {
@@ -165,8 +165,8 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 	}
 }
 
-// TestJoinDetached_GoesOnToInstallTheOperator verifies that an installation that ended before the Deployment, which is created last, is done again.
-func TestJoinDetached_GoesOnToInstallTheOperator(t *testing.T) {
+// TestJoinDetached_ResumesOperatorInstallation verifies that an installation that ended before the Deployment, which is created last, is done again.
+func TestJoinDetached_ResumesOperatorInstallation(t *testing.T) {
 	d := newInstalling(t)
 	_, _, err := runIn(d.management.interruptedAt("PATCH "+operatorPath, 1), t, d.config, d.args...)
 	if err == nil {
@@ -180,7 +180,7 @@ func TestJoinDetached_GoesOnToInstallTheOperator(t *testing.T) {
 	}
 }
 
-func TestImages_ComeFromWhereTheOperatorComesFrom(t *testing.T) {
+func TestImages_DefaultToRegistryOfOperator(t *testing.T) {
 	for value, want := range map[string]string{
 		"clusterhub/hub-operator:v0.0.0":            "r/hub-operator:v2",
 		"--agent-image=clusterhub/hub-agent:v0.0.0": "--agent-image=r/hub-agent:v2",

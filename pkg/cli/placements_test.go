@@ -144,7 +144,7 @@ func TestCreatePlacement_DryRun(t *testing.T) {
 	s.wantAsked("GET /apis/cluster.open-cluster-management.io/v1beta2/namespaces/dev/managedclustersetbindings", "POST "+placementsPath+"?dryRun=All")
 }
 
-func TestCreatePlacement_RefusesWhatMeansNothing(t *testing.T) {
+func TestCreatePlacement_InvalidArguments(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
 	for _, flag := range []string{"--predicate=", "--predicate=a b", "--label-selectors=a=b,", "--prioritizers=Steady", "--prioritizers=BuiltIn:Steady",
 		"--prioritizers=BuiltIn:Steady:x", "--prioritizers=AddOn:a:1", "--dry-run=all", "--count=x"} {

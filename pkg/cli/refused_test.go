@@ -39,9 +39,9 @@ var atHub = map[string][]string{
 	"why placement": {"why", "placement", "web", "-n", "dev", "--cluster", "c1"},
 }
 
-// TestHub_SaysWhyItIsNotReached verifies that each command that uses a hub prints in one line why the hub cannot be reached, and what to do, and that
+// TestHub_UnreachableHub verifies that each command that uses a hub prints in one line why the hub cannot be reached, and what to do, and that
 // it changes nothing.
-func TestHub_SaysWhyItIsNotReached(t *testing.T) {
+func TestHub_UnreachableHub(t *testing.T) {
 	const discovery = "GET /apis/cluster.open-cluster-management.io/v1"
 	for name, test := range map[string]struct {
 		context string
@@ -107,8 +107,8 @@ func addBroken(t *testing.T, file string, s *fakeServer) {
 	}
 }
 
-// TestHub_GivesUpAServerThatDoesNotAnswer verifies that the commands give up on a server that accepts the request and does not respond.
-func TestHub_GivesUpAServerThatDoesNotAnswer(t *testing.T) {
+// TestHub_TimesOut verifies that the commands give up on a server that accepts the request and does not respond.
+func TestHub_TimesOut(t *testing.T) {
 	for name, args := range atHub {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,8 +128,8 @@ func TestHub_GivesUpAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestHub_SaysWhatIsRefused verifies that the commands print the error messages of the hub.
-func TestHub_SaysWhatIsRefused(t *testing.T) {
+// TestHub_PrintsErrorsOfHub verifies that the commands print the error messages of the hub.
+func TestHub_PrintsErrorsOfHub(t *testing.T) {
 	notFound := func(resource string) *apierrors.StatusError {
 		return apierrors.NewNotFound(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "x")
 	}
@@ -174,8 +174,8 @@ func TestHub_SaysWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestCommands_SayWhatIsWrongWithTheirArguments verifies that errors in the arguments are reported before any request is sent.
-func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
+// TestCommands_InvalidArguments verifies that errors in the arguments are reported before any request is sent.
+func TestCommands_InvalidArguments(t *testing.T) {
 	for args, want := range map[string][]string{
 		"jion":                                 {`unknown command "jion" for "kubectl hub"`},
 		"get pods":                             {`there is no "pods" to get: get clusters, get clustersets, get placements, get works, get klusterlets or get token`},

@@ -60,9 +60,9 @@ func keyOf(t *testing.T, request *certificatesv1.CertificateSigningRequest) stri
 	return parsed.KeySHA256
 }
 
-// TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne verifies that accept shows the key that is accepted, and that an admin must select one of
+// TestAccept_ShowsKeysAndChoosesNone verifies that accept shows the key that is accepted, and that an admin must select one of
 // several keys.
-func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
+func TestAccept_ShowsKeysAndChoosesNone(t *testing.T) {
 	agent, rival := newCSR(t, "agent", tokenUser), newCSR(t, "rival", tokenUser)
 	forged := newCSRFor(t, "forged", tokenUser, pkix.Name{CommonName: "system:kube-controller-manager"})
 	for name, test := range map[string]struct {
@@ -158,9 +158,9 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	}
 }
 
-// TestAccept_ShowsNothingThatChangesWhatATerminalShows: a client with a bootstrap token writes the cluster that an admin reviews, and other users
+// TestAccept_EscapesControlCharacters: a client with a bootstrap token writes the cluster that an admin reviews, and other users
 // choose the name of the requester. None of this text can overwrite the lines that show which key is accepted, or add such a line.
-func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
+func TestAccept_EscapesControlCharacters(t *testing.T) {
 	const forging = "a\x1b[1A\x1b[2K\nmanaged cluster c1: certificate request agent, requested by you\u202e\u009b"
 	for name, test := range map[string]struct {
 		annotation, requester, condition string
@@ -198,7 +198,7 @@ func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
 	}
 }
 
-func TestAccept_BoundsTheRequesters(t *testing.T) {
+func TestAccept_LimitsRequesters(t *testing.T) {
 	g, _ := newGlobal()
 	o := &acceptOptions{global: g, clusters: []string{"c1"}, requesters: slices.Repeat([]string{tokenUser}, 100)}
 	if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "--requesters: ") {

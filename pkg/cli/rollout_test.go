@@ -131,9 +131,9 @@ func TestRolloutUndo(t *testing.T) {
 	}
 }
 
-// TestRolloutUndo_WhileOthersWrite verifies that status updates of the hub during a rollout do not matter, and that the changes of another user to
+// TestRolloutUndo_ConcurrentWrites verifies that status updates of the hub during a rollout do not matter, and that the changes of another user to
 // the spec are not overwritten.
-func TestRolloutUndo_WhileOthersWrite(t *testing.T) {
+func TestRolloutUndo_ConcurrentWrites(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(*workv1alpha1.ManifestWorkReplicaSet)
 		patches   int

@@ -279,8 +279,8 @@ var (
 	comment = regexp.MustCompile(`(?m)(?:^| )#.*$`)
 )
 
-// TestSpecifications_AllIsInTheTable verifies that the table has all commands and all YAML of the specifications.
-func TestSpecifications_AllIsInTheTable(t *testing.T) {
+// TestSpecifications_TableIsComplete verifies that the table has all commands and all YAML of the specifications.
+func TestSpecifications_TableIsComplete(t *testing.T) {
 	folder := os.Getenv(specificationsVariable)
 	if folder == "" {
 		t.Skipf("%s is not set to the folder of the specifications", specificationsVariable)

@@ -117,8 +117,8 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 	}
 }
 
-// TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer: such a kubeconfig has no certificate authority for clusters to trust the hub by.
-func TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer(t *testing.T) {
+// TestGetToken_WarnsOfUnverifiedKubeconfig: such a kubeconfig has no certificate authority for clusters to trust the hub by.
+func TestGetToken_WarnsOfUnverifiedKubeconfig(t *testing.T) {
 	_, file := newPrepared(t)
 	config, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer(t *testing.T) {
 	says(t, stderr, "Warning: the kubeconfig does not verify the certificate of the hub: the clusters need --ca-file")
 }
 
-func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.T) {
+func TestGetToken_CreatesTokenAndDeletesExpired(t *testing.T) {
 	old := func(name, expiration string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name,
 			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}},
@@ -189,9 +189,9 @@ func TestInit_PreparesTheHub(t *testing.T) {
 	says(t, s.bodies["PUT "+trial+"/approval"], `"type":"Approved"`, `"reason":"Trial"`)
 }
 
-// TestInit_LeavesUpstreamsRoleAlone: earlier versions used upstream's name for the role of bootstrap tokens. Init deletes a role that only kubectl
+// TestInit_RetainsUpstreamRole: earlier versions used upstream's name for the role of bootstrap tokens. Init deletes a role that only kubectl
 // hub manages, and keeps one that upstream's operator manages.
-func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
+func TestInit_RetainsUpstreamRole(t *testing.T) {
 	for name, test := range map[string]struct {
 		managers   []string
 		left, warn bool
@@ -229,8 +229,8 @@ func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 	}
 }
 
-// TestInit_TakesBackWhatUpstreamsAgentsHad: the permissions of upstream's agents are wider than those of ours.
-func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
+// TestInit_RevokesUpstreamAgentRights: the permissions of upstream's agents are wider than those of ours.
+func TestInit_RevokesUpstreamAgentRights(t *testing.T) {
 	s, config := newPrepared(t)
 	if _, _, err := run(t, config, "init", "--upstream-agents"); err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
 	}
 }
 
-func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
+func TestInit_CertificateSigningFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*fakeServer)
 		want   string

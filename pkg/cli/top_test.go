@@ -106,8 +106,8 @@ func TestTopSets(t *testing.T) {
 	}
 }
 
-// TestTop_ReadsPageByPage verifies that lists are paged, and that only the metadata of works is read.
-func TestTop_ReadsPageByPage(t *testing.T) {
+// TestTop_ReadsPages verifies that lists are paged, and that only the metadata of works is read.
+func TestTop_ReadsPages(t *testing.T) {
 	s, config := newTop(t)
 	mustRun(t, config, "top", "clusters")
 	s.mu.Lock()

@@ -82,7 +82,7 @@ ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
 	}
 }
 
-func TestTree_IsPrintedForPrograms(t *testing.T) {
+func TestTree_JSONAndYAML(t *testing.T) {
 	_, config := newTree(t)
 	var asJSON, asYAML hubtree.Node
 	if err := json.Unmarshal([]byte(mustRun(t, config, "tree", "set", "s", "-o", "json")), &asJSON); err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// TestUI_OpensABrowserWithoutAnArgumentThatIsASecret: all users of a machine can read the arguments of processes, so the browser gets a file that
+// TestUI_BrowserArgumentsHaveNoSecret: all users of a machine can read the arguments of processes, so the browser gets a file that
 // only the user can read.
-func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
+func TestUI_BrowserArgumentsHaveNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")
 	script := "#!/bin/sh\nset -eu\n{ echo \"$#\"; echo \"$1\"; ls -ln \"$1\"; ls -lnd \"$(dirname \"$1\")\"; cat \"$1\"; } > " + opened + ".new\nmv " + opened + ".new " + opened + "\n"
@@ -97,7 +97,7 @@ func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
 	}
 }
 
-func TestUI_RefusesWhatOthersCouldReach(t *testing.T) {
+func TestUI_RejectsRemoteAddresses(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
 	for args, want := range map[string]string{
 		"--address=0.0.0.0":   "must be 127.0.0.1 or ::1",
@@ -128,7 +128,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	return copy(p, "\n"), nil
 }
 
-func TestUI_EnterPrintsAnotherLink(t *testing.T) {
+func TestUI_EnterPrintsNewLink(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	ctx, interrupt := context.WithTimeout(t.Context(), await.Limit)
@@ -145,7 +145,7 @@ func TestUI_EnterPrintsAnotherLink(t *testing.T) {
 	says(t, errOut.String(), "Warning: no browser was opened: there is no screen: open the link", "Press Enter for another link")
 }
 
-func TestUI_SaysTheCommandForTheSame(t *testing.T) {
+func TestUI_PrintsEquivalentCommand(t *testing.T) {
 	file := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
 	g, _ := newGlobal()
 	g.flags = genericclioptions.NewConfigFlags(true)

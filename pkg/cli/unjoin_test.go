@@ -71,7 +71,7 @@ func (s *fakeServer) changes() (all []string) {
 	return all
 }
 
-func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
+func TestUnjoin_NotifiesHubAndDeletesAll(t *testing.T) {
 	cluster, config := newJoined(t, batchv1.JobStatus{Succeeded: 1})
 	stdout, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1")
 	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster still exists; an admin can delete it:\n\n"+
@@ -105,7 +105,7 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	says(t, mustRun(t, config, "unjoin", "--cluster-name", "c1", "-o", "json"), `"left": false`, `"removed": false`)
 }
 
-func TestUnjoin_OfWhatWasNeverAccepted(t *testing.T) {
+func TestUnjoin_NeverAccepted(t *testing.T) {
 	cluster, config := newJoined(t, batchv1.JobStatus{})
 	cluster.put(newIdentity(t, "c1", "")) // no identity yet, so there is nothing to leave
 	stdout, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "-o", "json")
@@ -118,8 +118,8 @@ func TestUnjoin_OfWhatWasNeverAccepted(t *testing.T) {
 	}
 }
 
-// TestUnjoin_LeavesWhatOthersMade verifies that objects of other owners stay, and so does the namespace that contains them.
-func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
+// TestUnjoin_RetainsObjectsOfOthers verifies that objects of other owners stay, and so does the namespace that contains them.
+func TestUnjoin_RetainsObjectsOfOthers(t *testing.T) {
 	cluster, config := newJoined(t, batchv1.JobStatus{Succeeded: 1})
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "theirs"}}
 	cluster.put(theirs)
@@ -133,8 +133,8 @@ func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestUnjoin_ThatTheHubIsNotTold verifies that an agent that could not leave continues to run, unless --force is set.
-func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
+// TestUnjoin_HubNotNotified verifies that an agent that could not leave continues to run, unless --force is set.
+func TestUnjoin_HubNotNotified(t *testing.T) {
 	pod := func(message string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{deploy.AgentLabel: unjoinJob}},
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
@@ -197,7 +197,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	}
 }
 
-func TestUnjoin_SaysWhatIsWrong(t *testing.T) {
+func TestUnjoin_InvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*fakeServer)
 		name   string

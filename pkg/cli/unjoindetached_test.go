@@ -67,7 +67,7 @@ func (l *leaving) run(t *testing.T, more ...string) (stdout, stderr string, err 
 	return stdout, stderr, err
 }
 
-func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
+func TestUnjoinDetached_NotifiesHubAndDeletesKlusterlet(t *testing.T) {
 	l := newLeaving(t)
 	stdout, _, err := l.run(t)
 	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster still exists; an admin can delete it:\n\n    kubectl delete managedcluster c1\n" {
@@ -91,7 +91,7 @@ func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
 	}
 }
 
-func TestUnjoinDetached_OfWhatWasNeverAccepted(t *testing.T) {
+func TestUnjoinDetached_NeverAccepted(t *testing.T) {
 	l := newLeaving(t)
 	l.management.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: detachedSpace, Name: operatorv1.HubKubeconfigSecret}})
 	stdout, _, err := l.run(t, "-o", "json")
@@ -102,8 +102,8 @@ func TestUnjoinDetached_OfWhatWasNeverAccepted(t *testing.T) {
 	l.hub.wantAsked()
 }
 
-// TestUnjoinDetached_OfWorks verifies that the user must choose what happens to the objects of works, and that hub-operator gets that choice.
-func TestUnjoinDetached_OfWorks(t *testing.T) {
+// TestUnjoinDetached_RequiresChoiceForWorks verifies that the user must choose what happens to the objects of works, and that hub-operator gets that choice.
+func TestUnjoinDetached_RequiresChoiceForWorks(t *testing.T) {
 	l := newLeaving(t)
 	l.managed.put(newRecord("klusterlet-c1", "w1", "one", "two"))
 	l.managed.put(newRecord("another", "w2"))
@@ -131,7 +131,7 @@ func TestUnjoinDetached_OfWorks(t *testing.T) {
 	}
 }
 
-func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
+func TestUnjoinDetached_InvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		more  []string
 		given func(*testing.T, *leaving)
@@ -183,7 +183,7 @@ func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestUnjoinDetached_ByForce(t *testing.T) {
+func TestUnjoinDetached_Force(t *testing.T) {
 	l := newLeaving(t)
 	l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewUnauthorized("no"))
 	stdout, stderr, err := l.run(t, "--force")
@@ -194,8 +194,8 @@ func TestUnjoinDetached_ByForce(t *testing.T) {
 	says(t, stdout, "The agent is removed. This run did not notify the hub; if it has a ManagedCluster c1, delete it there.\n")
 }
 
-// TestUnjoinDetached_ByForceOfAHubThatDoesNothing verifies that the agent is deleted with --force even if the hub responds with errors.
-func TestUnjoinDetached_ByForceOfAHubThatDoesNothing(t *testing.T) {
+// TestUnjoinDetached_ForceWithFailingHub verifies that the agent is deleted with --force even if the hub responds with errors.
+func TestUnjoinDetached_ForceWithFailingHub(t *testing.T) {
 	l := newLeaving(t)
 	l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewServiceUnavailable("later"))
 	_, stderr, err := l.run(t, "--force", "--timeout", "2s")
@@ -205,8 +205,8 @@ func TestUnjoinDetached_ByForceOfAHubThatDoesNothing(t *testing.T) {
 	says(t, stderr, "not within 1s, half of --timeout")
 }
 
-// TestUnjoinDetached_GoesOn verifies that an unjoin that ends while hub-operator cleans up can be continued.
-func TestUnjoinDetached_GoesOn(t *testing.T) {
+// TestUnjoinDetached_Resumes verifies that an unjoin that ends while hub-operator cleans up can be continued.
+func TestUnjoinDetached_Resumes(t *testing.T) {
 	l := newLeaving(t)
 	there := newKlusterlet("c1", unapplied)
 	there.DeletionTimestamp, there.Finalizers = &metav1.Time{Time: expiry}, []string{operatorv1.KlusterletFinalizer}
@@ -227,7 +227,7 @@ func TestUnjoinDetached_GoesOn(t *testing.T) {
 	}
 }
 
-func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
+func TestUnjoinDetached_LastDeletesOperator(t *testing.T) {
 	d := newInstalling(t)
 	if _, _, err := d.run(t); err != nil {
 		t.Fatal(err)
@@ -252,8 +252,8 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 	}
 }
 
-// TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator verifies that hub-operator understands the annotation that unjoin sets.
-func TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator(t *testing.T) {
+// TestUnjoinDetached_AnnotationIsValid verifies that hub-operator understands the annotation that unjoin sets.
+func TestUnjoinDetached_AnnotationIsValid(t *testing.T) {
 	l := newLeaving(t)
 	for fate, want := range map[string]string{"delete": klusterlet.FateDelete, "keep": klusterlet.FateKeep} {
 		l.management.put(newKlusterlet("c1"))
@@ -264,7 +264,7 @@ func TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestWayOf_TakesNoFilesAndPrograms(t *testing.T) {
+func TestWayOf_RejectsFilesAndPrograms(t *testing.T) {
 	for name, data := range map[string]string{
 		"a program":      `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],"clusters":[{"name":"a","cluster":{"server":"https://h"}}],"users":[{"name":"a","user":{"exec":{"command":"/bin/false","apiVersion":"client.authentication.k8s.io/v1","interactiveMode":"Never"}}}]}`,
 		"a file":         `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],"clusters":[{"name":"a","cluster":{"server":"https://h","certificate-authority":"/etc/passwd"}}],"users":[{"name":"a","user":{"tokenFile":"/etc/passwd"}}]}`,

@@ -65,7 +65,7 @@ func newBrought(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 
 var leftTheHub = batchv1.JobStatus{Succeeded: 1}
 
-func TestUnjoinWorks_RefusesToChoose(t *testing.T) {
+func TestUnjoinWorks_RequiresChoice(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	_, _, err := run(t, config, "unjoin", "--cluster-name", "c1")
 	if err == nil {
@@ -84,7 +84,7 @@ func TestUnjoinWorks_RefusesToChoose(t *testing.T) {
 	cluster.wantUnchanged()
 }
 
-func TestUnjoinWorks_EndsThem(t *testing.T) {
+func TestUnjoinWorks_Finalizes(t *testing.T) {
 	for fate, test := range map[withdraw.Fate]struct {
 		left []string
 		said string
@@ -120,9 +120,9 @@ func TestUnjoinWorks_EndsThem(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_StayWhereTheHubIsNotTold verifies that nothing of works is changed if the hub cannot be reached, unless --force is set: the agent
+// TestUnjoinWorks_RetainedWhenHubIsNotNotified verifies that nothing of works is changed if the hub cannot be reached, unless --force is set: the agent
 // continues to apply them.
-func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
+func TestUnjoinWorks_RetainedWhenHubIsNotNotified(t *testing.T) {
 	failed := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}
 	cluster, config := newBrought(t, failed)
 	before := cluster.paths()
@@ -150,9 +150,9 @@ func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_GoesOnAfterAFailure verifies that a record that cannot be finalized does not delay others, and that the next unjoin continues with
+// TestUnjoinWorks_ResumesAfterFailure verifies that a record that cannot be finalized does not delay others, and that the next unjoin continues with
 // it. The hub was notified already, and the agent stays stopped.
-func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
+func TestUnjoinWorks_ResumesAfterFailure(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	cluster.refuse("DELETE "+configMapsPath+"/one", forbidden("configmaps", "delete"))
 	_, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete")
@@ -183,9 +183,9 @@ func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_RefusesToChooseForWhatComesLate verifies that unjoin fails if an agent applies its first work while it is being stopped: the user
+// TestUnjoinWorks_RequiresChoiceForLateWorks verifies that unjoin fails if an agent applies its first work while it is being stopped: the user
 // has not chosen what happens to it.
-func TestUnjoinWorks_RefusesToChooseForWhatComesLate(t *testing.T) {
+func TestUnjoinWorks_RequiresChoiceForLateWorks(t *testing.T) {
 	cluster, config := newJoined(t, leftTheHub)
 	made := cluster.on["POST "+jobsPath]
 	cluster.on["POST "+jobsPath] = func(w http.ResponseWriter, body []byte) bool {
@@ -204,8 +204,8 @@ func TestUnjoinWorks_RefusesToChooseForWhatComesLate(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_ResumesAfterAKillAtEachChange verifies that if unjoin is killed at any of its changes, the next one completes.
-func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
+// TestUnjoinWorks_ResumesAfterKillAtEachWrite verifies that if unjoin is killed at any of its changes, the next one completes.
+func TestUnjoinWorks_ResumesAfterKillAtEachWrite(t *testing.T) {
 	for n := 1; ; n++ {
 		cluster, config := newBrought(t, leftTheHub)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -250,9 +250,9 @@ func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_LeavesThoseOfOtherAgents verifies that the records of other agents, and what they own, stay. The definition of the kind stays, too:
+// TestUnjoinWorks_RetainsThoseOfOtherAgents verifies that the records of other agents, and what they own, stay. The definition of the kind stays, too:
 // deleting it would delete all of these.
-func TestUnjoinWorks_LeavesThoseOfOtherAgents(t *testing.T) {
+func TestUnjoinWorks_RetainsThoseOfOtherAgents(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	cluster.put(newRecord("another-agent", "w9", "one"))
 	if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err != nil {
@@ -263,8 +263,8 @@ func TestUnjoinWorks_LeavesThoseOfOtherAgents(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_OfWhichAgent verifies that nothing is changed of an agent that was not deployed by this program, and has a different or unknown ID.
-func TestUnjoinWorks_OfWhichAgent(t *testing.T) {
+// TestUnjoinWorks_OtherAgent verifies that nothing is changed of an agent that was not deployed by this program, and has a different or unknown ID.
+func TestUnjoinWorks_OtherAgent(t *testing.T) {
 	hash := withdraw.AgentID("https://hub")
 	for name, test := range map[string]struct {
 		change func(*fakeServer)
@@ -316,8 +316,8 @@ func agentArgs(t *testing.T, args ...string) func(*fakeServer) {
 	}
 }
 
-// TestJoinWorks_NoneWarnsOfWhatStays verifies that an agent that stops applying works leaves their objects, and that the user is warned.
-func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
+// TestJoinWorks_NoneWarnsOfRemainingObjects verifies that an agent that stops applying works leaves their objects, and that the user is warned.
+func TestJoinWorks_NoneWarnsOfRemainingObjects(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	_, _, _, args := newJoining(t)
 	before := len(cluster.paths())
@@ -331,8 +331,8 @@ func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
 	}
 }
 
-// TestUnjoinWorks_SaysHowManyAreLeft verifies that a wait for many works prints its progress.
-func TestUnjoinWorks_SaysHowManyAreLeft(t *testing.T) {
+// TestUnjoinWorks_ReportsProgress verifies that a wait for many works prints its progress.
+func TestUnjoinWorks_ReportsProgress(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	// A server deletes the record only when it has no finalizers. This server never does.
 	path := recordsPath + "/hash-w1"

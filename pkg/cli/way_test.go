@@ -49,9 +49,9 @@ func proxyTo(server string, connects *atomic.Int32) http.Handler {
 	})
 }
 
-// TestJoin_GoesByTheProxy verifies that join connects to the hub as the agent will: through the proxy, if there is one. If the proxy has its own
+// TestJoin_UsesProxy verifies that join connects to the hub as the agent will: through the proxy, if there is one. If the proxy has its own
 // certificate authority, the agent trusts both.
-func TestJoin_GoesByTheProxy(t *testing.T) {
+func TestJoin_UsesProxy(t *testing.T) {
 	for _, withTLS := range []bool{false, true} {
 		hub, cluster, config, args := newJoining(t)
 		var connects atomic.Int32

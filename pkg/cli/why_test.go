@@ -64,7 +64,7 @@ func codeOf(err error) int {
 	return 1
 }
 
-func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
+func TestWhyCluster_ExitCodes(t *testing.T) {
 	s, c1, config := newWell(t)
 	out, _, err := run(t, config, "why", "cluster", "c1")
 	if codeOf(err) != 0 {
@@ -103,8 +103,8 @@ func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
 	}
 }
 
-// TestWhyCluster_WhatTheUserMayNotSee verifies that the output names what the user may not see, and that the command does not succeed.
-func TestWhyCluster_WhatTheUserMayNotSee(t *testing.T) {
+// TestWhyCluster_Forbidden verifies that the output names what the user may not see, and that the command does not succeed.
+func TestWhyCluster_Forbidden(t *testing.T) {
 	s, _, config := newWell(t)
 	s.refuse("GET "+leasePath, forbidden("leases", "get"))
 	s.refuse("GET /apis/certificates.k8s.io/v1/certificatesigningrequests", forbidden("certificatesigningrequests", "list"))
@@ -128,7 +128,7 @@ func TestWhyCluster_WhatTheUserMayNotSee(t *testing.T) {
 	}
 }
 
-func TestWhyCluster_WithoutTheAPIOfTheHub(t *testing.T) {
+func TestWhyCluster_WithoutHubAPI(t *testing.T) {
 	s, _, config := newWell(t)
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewServiceUnavailable("no endpoints"))
 	for _, service := range []any{nil, map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "x"},
@@ -148,7 +148,7 @@ func TestWhyCluster_WithoutTheAPIOfTheHub(t *testing.T) {
 	}
 }
 
-func TestWhyAccess_AsksTheFrontAndReadsRules(t *testing.T) {
+func TestWhyAccess_ReviewsAndReadsRules(t *testing.T) {
 	s, _, config := newWell(t)
 	rule := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"managedclustersets"}, Verbs: []string{"get"}}
 	s.put(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{rule}})
@@ -204,7 +204,7 @@ func TestWhyAccess_AsksTheFrontAndReadsRules(t *testing.T) {
 	says(t, out, "you may not list clusterroles", "you may not create subjectaccessreviews")
 }
 
-func TestWhyPlacement_IsTheExplanation(t *testing.T) {
+func TestWhyPlacement_PrintsExplanation(t *testing.T) {
 	s, config := newExplained(t, explained(fell("a", "NumberOfClusters", "2 are wanted")))
 	out, _, err := run(t, config, "why", "placement", "web", "-n", "dev", "--cluster", "a")
 	if codeOf(err) != 2 {
@@ -219,7 +219,7 @@ func TestWhyPlacement_IsTheExplanation(t *testing.T) {
 	says(t, out, "you may not get placements/explain")
 }
 
-func TestWhyWork_FindsTheOnlyCluster(t *testing.T) {
+func TestWhyWork_DefaultsToOnlyCluster(t *testing.T) {
 	s, _, config := newWell(t)
 	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "there is no work web") {
 		t.Errorf("no such work: %v", err)
@@ -250,8 +250,8 @@ func TestWhy_CompletesNames(t *testing.T) {
 	}
 }
 
-// TestWhyAccessRequest_ReadsWhatTheRequestNames verifies that the objects that a request refers to are read, too, as far as the user may.
-func TestWhyAccessRequest_ReadsWhatTheRequestNames(t *testing.T) {
+// TestWhyAccessRequest_ReadsReferencedObjects verifies that the objects that a request refers to are read, too, as far as the user may.
+func TestWhyAccessRequest_ReadsReferencedObjects(t *testing.T) {
 	s, _, config := newWell(t)
 	const namespace = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/teams/"
 	r := &openmcpv1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "ann"}}

@@ -209,7 +209,7 @@ func TestCreateWork_ByPlacement(t *testing.T) {
 	}
 }
 
-func TestCreateWork_RefusesWhatMeansNothing(t *testing.T) {
+func TestCreateWork_InvalidArguments(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
 	dir := manifests(t, map[string]string{"a.yaml": twoObjects})
 	nameless := manifests(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\n"})
@@ -253,8 +253,8 @@ func TestDeleteWork(t *testing.T) {
 	}
 }
 
-// TestDeleteWork_SaysWhatItWaitsFor verifies that the command prints what the agent waits for.
-func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
+// TestDeleteWork_ReportsProgress verifies that the command prints what the agent waits for.
+func TestDeleteWork_ReportsProgress(t *testing.T) {
 	s, config := newWorked(t)
 	ending := newWork("c1", "web", 2, "True", "True")
 	ending.DeletionTimestamp, ending.Finalizers = &metav1.Time{Time: time.Now()}, []string{workv1.ManifestWorkFinalizer}
@@ -271,8 +271,8 @@ func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestCreateWork_OnceForACluster verifies that a cluster that is temporarily in two decisions of a placement gets one work.
-func TestCreateWork_OnceForACluster(t *testing.T) {
+// TestCreateWork_OnePerCluster verifies that a cluster that is temporarily in two decisions of a placement gets one work.
+func TestCreateWork_OnePerCluster(t *testing.T) {
 	s, config := newPlaced(t)
 	twice := &v1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web-decision-11", Labels: map[string]string{v1beta1.PlacementLabel: "web"}}}
 	twice.Status.Decisions = []v1beta1.ClusterDecision{{ClusterName: "c1"}}

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}}))
 }
 
-func TestMain_EndsAsItShould(t *testing.T) {
+func TestMain_ExitCodes(t *testing.T) {
 	for does, want := range map[string]struct{ state, says string }{
 		"succeed": {"exit status 0", ""},
 		"fail":    {"exit status 1", "Error: it cannot: no reason\n"},
@@ -65,14 +65,14 @@ func TestMain_EndsAsItShould(t *testing.T) {
 }
 
 // Servers write parts of errors. A terminal shows them, and does not execute control characters in them.
-func TestErrorLine_IsOneLineThatMovesNoCursor(t *testing.T) {
+func TestErrorLine_IsOneEscapedLine(t *testing.T) {
 	got := ErrorLine(fmt.Errorf("a\n\tb: %w", errors.New("\x1b[2Jc\u202ed")))
 	if want := `a b: \x1b[2Jc\u202ed`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestCheckProxyURL_ShowsNoPassword(t *testing.T) {
+func TestCheckProxyURL_HidesPassword(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"": true, "http://proxy:3128": true, "https://user:secret@proxy": true, "socks5://proxy:1080": true,
 		"ftp://user:secret@proxy": false, "proxy:3128": false, "http://": false, "http://user:secret@%zz": false, "socks4://proxy": false,

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
-func TestRESTConfig_SendsTheTokenOfTheFileAsSoonAsTheFormerOneIsRefused(t *testing.T) {
+func TestRESTConfig_UsesNewTokenAfterUnauthorized(t *testing.T) {
 	g := tokentest.New(t)
 	config, err := command.RESTConfig(g.Path("kubeconfig"))
 	if err != nil {
@@ -43,8 +43,8 @@ func TestRESTConfig_SendsTheTokenOfTheFileAsSoonAsTheFormerOneIsRefused(t *testi
 	g.Follows("a client that has waited for the file", func() error { return tokentest.Asks(client) })
 }
 
-// TestFollowToken_AClientWithATokenOfItsOwnSendsThat: a token must not be sent in place of another user's.
-func TestFollowToken_AClientWithATokenOfItsOwnSendsThat(t *testing.T) {
+// TestFollowToken_ClientWithOwnToken: a token must not be sent in place of another user's.
+func TestFollowToken_ClientWithOwnToken(t *testing.T) {
 	g := tokentest.New(t)
 	config, err := command.RESTConfig(g.Path("kubeconfig"))
 	if err != nil {
@@ -64,8 +64,8 @@ func TestFollowToken_AClientWithATokenOfItsOwnSendsThat(t *testing.T) {
 	}
 }
 
-// TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead: if a client reads a kubeconfig by itself, only its transport can be wrapped.
-func TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead(t *testing.T) {
+// TestFollowedToken_ReplacesTokenOfClient: if a client reads a kubeconfig by itself, only its transport can be wrapped.
+func TestFollowedToken_ReplacesTokenOfClient(t *testing.T) {
 	g := tokentest.New(t)
 	config, err := clientcmd.BuildConfigFromFlags("", g.Path("kubeconfig"))
 	if err != nil {
@@ -80,7 +80,7 @@ func TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead(t *testing.T) {
 	g.Follows("a client", func() error { return tokentest.Asks(client) })
 }
 
-func TestFollowedToken_IsForTokensInFiles(t *testing.T) {
+func TestFollowedToken_TokenFilesOnly(t *testing.T) {
 	g := tokentest.New(t)
 	data, err := os.ReadFile(g.Path("kubeconfig"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-func TestRecord_TellsOfChanges(t *testing.T) {
+func TestRecord_RecordsChanges(t *testing.T) {
 	of := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
 		return []metav1.Condition{{Type: "Other"}, {Type: "Granted", Status: status, Reason: reason, Message: message}}
 	}
@@ -45,8 +45,8 @@ func TestRecord_TellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestRecord_WarnsOfWhatIsWrong: not all conditions are True when all is well.
-func TestRecord_WarnsOfWhatIsWrong(t *testing.T) {
+// TestRecord_WarnsOfFaults: not all conditions are True when all is well.
+func TestRecord_WarnsOfFaults(t *testing.T) {
 	for _, test := range []struct {
 		condition string
 		status    metav1.ConditionStatus
@@ -67,7 +67,7 @@ func TestRecord_WarnsOfWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestRecordAll_TellsOfEachThatHasChanged(t *testing.T) {
+func TestRecordAll_RecordsEachChange(t *testing.T) {
 	of := func(available, ignored metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: "Available", Status: available, Reason: "A", Message: "a "}, {Type: "Applied", Status: "True", Reason: "B", Message: "b "},
 			{Type: "FieldsIgnored", Status: ignored, Reason: "F", Message: "f "}}
@@ -92,7 +92,7 @@ func TestRecordAll_TellsOfEachThatHasChanged(t *testing.T) {
 	}
 }
 
-func TestRecordFault_TellsOfFaultsAndTheirEnds(t *testing.T) {
+func TestRecordFault_RecordsFaultsAndRecovery(t *testing.T) {
 	of := func(status metav1.ConditionStatus, reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: "Running", Status: status, Reason: reason}}
 	}

@@ -135,7 +135,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-func TestSatisfied_AllocatesNothing(t *testing.T) {
+func TestSatisfied_DoesNotAllocate(t *testing.T) {
 	constraints := mustParse(t, `l in "x,y,b" AND s == b AND s != a`, "v in [1.0.0,2.0.0)", "n > 1 AND (n < 3 OR o == true)", "u in [1.0.0,INFINITY)", "o != false", "l != z",
 		`s in "nothing" OR missing == 1 OR s == "a b"`)
 	properties := mustProperties(t, Property{Name: "l", Value: "a, b,c", Type: List}, Property{Name: "s", Value: "a b, b"},

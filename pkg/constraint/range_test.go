@@ -44,7 +44,7 @@ func TestParseVersionRange(t *testing.T) {
 	}
 }
 
-func TestParseVersionRange_Refuses(t *testing.T) {
+func TestParseVersionRange_Invalid(t *testing.T) {
 	for _, text := range []string{
 		"", "all", "[1.0.0,2.0.0", "[1.0.0, 2.0.0)", "[1.0.0]", "[1.0.0,]", "[2.0.0,1.0.0]", "[1.0.0,1.0.0)", "INFINITY", "(INFINITY,INFINITY)",
 		"[1.0.0,2.0.0) OR a == b", "[1.0.0.0,2.0.0)", "[a,b]", strings.Repeat("1", MaxRangeLength+1),

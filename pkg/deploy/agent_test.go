@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestBootstrap_GivesExactlyTheseRights: the holder of a bootstrap token has these rights, and no more.
-func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
+// TestBootstrap_ExactRights: the holder of a bootstrap token has these rights, and no more.
+func TestBootstrap_ExactRights(t *testing.T) {
 	clusters, requests := []string{"cluster.open-cluster-management.io"}, []string{"certificates.k8s.io"}
 	always := []rbacv1.PolicyRule{
 		{APIGroups: clusters, Resources: []string{"managedclusters"}, Verbs: []string{"create"}},
@@ -72,7 +72,7 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 	}
 }
 
-func TestAgent_IsAllLabelledAndInItsNamespace(t *testing.T) {
+func TestAgent_ObjectsAreLabeledAndNamespaced(t *testing.T) {
 	clusterWide := []string{"Namespace", "ClusterRole", "ClusterRoleBinding"}
 	objects, err := Agent{Image: "i", Hub: "a"}.Objects()
 	if err != nil {
@@ -95,8 +95,8 @@ func TestAgent_IsAllLabelledAndInItsNamespace(t *testing.T) {
 	}
 }
 
-// TestAgent_StartsAnewForAnotherHub: the pods are recreated if, and only if, the access to the hub changes: an agent reads it when it starts.
-func TestAgent_StartsAnewForAnotherHub(t *testing.T) {
+// TestAgent_RestartsForOtherHub: the pods are recreated if, and only if, the access to the hub changes: an agent reads it when it starts.
+func TestAgent_RestartsForOtherHub(t *testing.T) {
 	template := func(a Agent) string {
 		objects, err := a.Objects()
 		if err != nil {
@@ -121,8 +121,8 @@ func TestAgent_StartsAnewForAnotherHub(t *testing.T) {
 	}
 }
 
-// TestAgent_OfANamespaceIsInItAlone: whatever the name of the namespace, all objects are in it: none is cluster-scoped, and no right extends outside.
-func TestAgent_OfANamespaceIsInItAlone(t *testing.T) {
+// TestAgent_NamespacedStaysInNamespace: whatever the name of the namespace, all objects are in it: none is cluster-scoped, and no right extends outside.
+func TestAgent_NamespacedStaysInNamespace(t *testing.T) {
 	for _, namespace := range []string{"team-a", "hub-agent", registration.AgentNamespace} {
 		objects := objectsOf(t, Agent{Image: "i", Hub: "h", Args: []string{ClusterNameFlag + "c1"}, Namespace: namespace, Scoped: true})
 		kinds := map[string]int{}
@@ -156,8 +156,8 @@ func TestAgent_OfANamespaceIsInItAlone(t *testing.T) {
 	}
 }
 
-// TestAgent_InAnotherNamespace: an agent of the whole cluster can also be in another namespace, and its flags say so.
-func TestAgent_InAnotherNamespace(t *testing.T) {
+// TestAgent_OtherNamespace: an agent of the whole cluster can also be in another namespace, and its flags say so.
+func TestAgent_OtherNamespace(t *testing.T) {
 	objects := objectsOf(t, Agent{Image: "i", Hub: "h", Namespace: "agents", Works: Works{Role: "admin"}})
 	deployed := text(t, objects)
 	if !strings.Contains(deployed, `"--namespace=agents","--works","--agent-id=agents"]`) || strings.Contains(deployed, registration.AgentNamespace) ||

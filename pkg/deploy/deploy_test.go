@@ -55,8 +55,8 @@ func text(t *testing.T, objects []*unstructured.Unstructured) string {
 	return string(data)
 }
 
-// TestObjects_AreInTheOrderInWhichTheyAreMade: no object must be created again because another one did not exist yet.
-func TestObjects_AreInTheOrderInWhichTheyAreMade(t *testing.T) {
+// TestObjects_AreInOrderOfCreation: no object must be created again because another one did not exist yet.
+func TestObjects_AreInOrderOfCreation(t *testing.T) {
 	for what, objects := range all(t) {
 		at := map[string]int{}
 		for i, o := range objects {
@@ -98,7 +98,7 @@ func TestObjects_AreInTheOrderInWhichTheyAreMade(t *testing.T) {
 
 var image = regexp.MustCompile(`"image":"([^"]*)"`)
 
-func TestChanges_OfImages(t *testing.T) {
+func TestChanges_Images(t *testing.T) {
 	images := map[string]string{"clusterhub/hub-apiserver": "r:5000/a@sha256:1", "clusterhub/hub-controller-manager": "r:5000/c:v2"}
 	got := map[string]int{}
 	for _, match := range image.FindAllStringSubmatch(text(t, objectsOf(t, Hub{Changes: Changes{Images: images}})), -1) {
@@ -117,8 +117,8 @@ func TestChanges_OfImages(t *testing.T) {
 	}
 }
 
-// TestChanges_OfNames: a name is changed everywhere, and nothing else is: changed back, everything is as before.
-func TestChanges_OfNames(t *testing.T) {
+// TestChanges_Names: a name is changed everywhere, and nothing else is: changed back, everything is as before.
+func TestChanges_Names(t *testing.T) {
 	for what, test := range map[string]struct {
 		names map[string]string
 		of    func(names map[string]string) deployed
@@ -156,7 +156,7 @@ func TestChanges_OfNames(t *testing.T) {
 	}
 }
 
-func TestObjects_RefuseWhatThereIsNot(t *testing.T) {
+func TestObjects_RejectUnknown(t *testing.T) {
 	for want, what := range map[string]deployed{
 		`there is no component "base": it must be one of auto-approval, aws-auth, bootstrap, leftovers, manual-certificates, per-cluster-roles, upstream-agents`: Hub{Components: []string{"base"}},
 		`there is no component "../examples"`: Hub{Components: []string{"../examples"}},
@@ -170,8 +170,8 @@ func TestObjects_RefuseWhatThereIsNot(t *testing.T) {
 	}
 }
 
-// TestSplit_PutsEachKindWhereItHasToBe lists the kinds on each side. No object is lost, and each side has what it refers to.
-func TestSplit_PutsEachKindWhereItHasToBe(t *testing.T) {
+// TestSplit_AssignsEachKind lists the kinds on each side. No object is lost, and each side has what it refers to.
+func TestSplit_AssignsEachKind(t *testing.T) {
 	const both = "Namespace ServiceAccount "
 	for what, test := range map[string]struct {
 		deployed
@@ -261,8 +261,8 @@ func checkManagement(t *testing.T, what string, management []*unstructured.Unstr
 	}
 }
 
-// TestSplit_LeavesToPodsTheNamespaceOnTheHub: the namespace in which a hub's servers run differs from the one they work in, the hub's own.
-func TestSplit_LeavesToPodsTheNamespaceOnTheHub(t *testing.T) {
+// TestSplit_NamespaceOfPodsOnHub: the namespace in which a hub's servers run differs from the one they work in, the hub's own.
+func TestSplit_NamespaceOfPodsOnHub(t *testing.T) {
 	_, management, err := Hub{}.Split("elsewhere")
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func deployments(t *testing.T, objects []*unstructured.Unstructured) map[string]
 	return all
 }
 
-// TestPods_ReachTheHubFromElsewhere: a pod that does not run on the hub has one credential, that of its own ServiceAccount of the hub.
-func TestPods_ReachTheHubFromElsewhere(t *testing.T) {
+// TestPods_ReachHubFromElsewhere: a pod that does not run on the hub has one credential, that of its own ServiceAccount of the hub.
+func TestPods_ReachHubFromElsewhere(t *testing.T) {
 	hub := Hub{Pods: Pods{Way: "w1"}, Address: ServiceAddress("elsewhere")}
 	provider := ClusterProvider{Pods: Pods{Way: "w1"}}
 	tried := 0
@@ -105,7 +105,7 @@ func checkReaches(t *testing.T, deployment string, c corev1.Container) {
 	}
 }
 
-func TestPods_AreAsAsked(t *testing.T) {
+func TestPods_FollowOptions(t *testing.T) {
 	selector := map[string]any{"a": "b"}
 	common := Pods{
 		Replicas: map[string]int64{Manager: 3}, Args: map[string][]string{Manager: {"--registration-drivers=csr"}},
@@ -158,7 +158,7 @@ func TestPods_AreAsAsked(t *testing.T) {
 	}
 }
 
-func TestAddress_LeadsTheHubToItsServer(t *testing.T) {
+func TestAddress_OfServerForHub(t *testing.T) {
 	for what, test := range map[string]struct {
 		address Address
 		kinds   []string
@@ -192,7 +192,7 @@ func TestAddress_LeadsTheHubToItsServer(t *testing.T) {
 	}
 }
 
-func TestAddress_RefusesWhatLeadsNowhere(t *testing.T) {
+func TestAddress_RejectsInvalid(t *testing.T) {
 	for want, address := range map[string]Address{
 		"port must be from 1 to 65535, not 0":     {Host: "a.example.com"},
 		"port must be from 1 to 65535, not 65536": {"a.example.com", 65536},

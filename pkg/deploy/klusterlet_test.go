@@ -50,7 +50,7 @@ func podOf(t *testing.T, objects []*unstructured.Unstructured, name string) (spe
 	return nil, nil
 }
 
-func TestKlusterlet_HasTheNamesOfItsMode(t *testing.T) {
+func TestKlusterlet_NamesByMode(t *testing.T) {
 	for mode, test := range map[string]struct{ deployments, accounts, roles string }{
 		"Default": {"open-cluster-management-agent/k1-registration-agent open-cluster-management-agent/k1-work-agent",
 			"open-cluster-management-agent/k1-registration-sa open-cluster-management-agent/k1-work-sa", "open-cluster-management-agent"},
@@ -78,7 +78,7 @@ func TestKlusterlet_HasTheNamesOfItsMode(t *testing.T) {
 	}
 }
 
-func TestKlusterlet_PodsHaveTheFlagsAndFilesOfTheirPart(t *testing.T) {
+func TestKlusterlet_PodFlagsAndFiles(t *testing.T) {
 	const health = "--health-probe-bind-address=:8082 "
 	for name, test := range map[string]struct {
 		mode, deployment, args, secrets string
@@ -123,8 +123,8 @@ func TestKlusterlet_PodsHaveTheFlagsAndFilesOfTheirPart(t *testing.T) {
 	}
 }
 
-// TestKlusterlet_SaysThatBothClustersAreOne: on one cluster no part copies anything of the hub into the namespace of the secrets.
-func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
+// TestKlusterlet_BothClustersAreOne: on one cluster no part copies anything of the hub into the namespace of the secrets.
+func TestKlusterlet_BothClustersAreOne(t *testing.T) {
 	for _, mode := range []string{"Detached", "Hosted", "SingletonHosted"} {
 		for _, same := range []bool{false, true} {
 			k := klusterlets()[mode]
@@ -139,8 +139,8 @@ func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
 	}
 }
 
-// TestKlusterlet_ChangesNoFlagOfTheUser: the name of the user's cluster may equal a name in the manifests.
-func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
+// TestKlusterlet_PreservesUserFlags: the name of the user's cluster may equal a name in the manifests.
+func TestKlusterlet_PreservesUserFlags(t *testing.T) {
 	k := klusterlets()["Hosted"]
 	k.RegistrationArgs = []string{"--cluster-name=klusterlet-agents", "--cluster-annotations=a=$b $"}
 	_, args := podOf(t, objectsOf(t, k), "k1-registration-agent")
@@ -159,8 +159,8 @@ func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 	}
 }
 
-// TestKlusterlet_GivesEachPartItsRights: the rights of each part are those of ../agent and ../agent-works, and no part has those of the other.
-func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
+// TestKlusterlet_RightsOfEachPart: the rights of each part are those of ../agent and ../agent-works, and no part has those of the other.
+func TestKlusterlet_RightsOfEachPart(t *testing.T) {
 	for mode, k := range klusterlets() {
 		registers, works := "k1-registration-sa", "k1-work-sa"
 		if k.Singleton {
@@ -211,9 +211,9 @@ func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
 	}
 }
 
-// TestKlusterlet_LeavesTheManagedClusterWithoutTheHub: a managed cluster whose agent runs elsewhere has no pod and nothing about the hub; the
+// TestKlusterlet_ManagedClusterHasNothingOfHub: a managed cluster whose agent runs elsewhere has no pod and nothing about the hub; the
 // manifests have no credentials.
-func TestKlusterlet_LeavesTheManagedClusterWithoutTheHub(t *testing.T) {
+func TestKlusterlet_ManagedClusterHasNothingOfHub(t *testing.T) {
 	for mode, k := range klusterlets() {
 		if len(namesOf(objectsOf(t, k), "Secret")) > 0 {
 			t.Errorf("%s: there is a Secret among the manifests", mode)
@@ -258,7 +258,7 @@ func TestKlusterlets_ShareOnlyNamespacesAndDefinitions(t *testing.T) {
 	}
 }
 
-func TestKlusterlet_HasTheImagesOfItsParts(t *testing.T) {
+func TestKlusterlet_Images(t *testing.T) {
 	k := klusterlets()["Detached"]
 	k.RegistrationImage, k.WorkImage = "r/a@sha256:1", "r:5000/b:2"
 	k.Pod = func(spec map[string]any) { spec["priorityClassName"] = "high" }
@@ -270,8 +270,8 @@ func TestKlusterlet_HasTheImagesOfItsParts(t *testing.T) {
 	}
 }
 
-// TestKlusterlet_HasItsIAMRole: both parts assume the role, and the pods are recreated when it changes: EKS reads the account when a pod is created.
-func TestKlusterlet_HasItsIAMRole(t *testing.T) {
+// TestKlusterlet_IAMRole: both parts assume the role, and the pods are recreated when it changes: EKS reads the account when a pod is created.
+func TestKlusterlet_IAMRole(t *testing.T) {
 	for mode, want := range map[string]int{"Default": 2, "Singleton": 1} {
 		k := klusterlets()[mode]
 		for _, o := range objectsOf(t, k) {

@@ -128,9 +128,9 @@ func subsets(names []string) [][]string {
 	return all
 }
 
-// TestHub_IsWhatKustomizeBuilds: users of kustomize get what our programs deploy, whatever components are combined: each pair is tried, and all of
+// TestHub_MatchesKustomize: users of kustomize get what our programs deploy, whatever components are combined: each pair is tried, and all of
 // them. On an external etcd, each is tried by itself and all together, since combinations do not depend on the base.
-func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
+func TestHub_MatchesKustomize(t *testing.T) {
 	same := func(folder string, hub Hub) {
 		compare(t, strings.Join(append([]string{folder}, hub.Components...), "+"), objectsOf(t, hub), kustomized(t, folder, hub.Components...))
 	}
@@ -146,8 +146,8 @@ func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
 	}
 }
 
-// TestFolders_AreWhatKustomizeBuilds lists the folders that are not compared here, since only kustomize builds them.
-func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
+// TestFolders_MatchKustomize lists the folders that are not compared here, since only kustomize builds them.
+func TestFolders_MatchKustomize(t *testing.T) {
 	var whole []string
 	for _, folder := range folders() {
 		if isComponent(folder) {
@@ -168,7 +168,7 @@ func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
 	compare(t, "bootstrap of upstream's agents", Bootstrap(true), kustomized(t, "", "bootstrap", "upstream-agents"))
 }
 
-func TestPatch_RefusesWhatItDoesNotDo(t *testing.T) {
+func TestPatch_RejectsUnsupported(t *testing.T) {
 	objects := parsed(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
 	for name, p := range map[string]patch{
 		"matches nothing":  {Patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},

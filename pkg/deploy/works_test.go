@@ -24,7 +24,7 @@ func bindings(objects []*unstructured.Unstructured) (all []string) {
 	return all
 }
 
-func TestWorks_HaveTheRightsThatAreSaid(t *testing.T) {
+func TestWorks_HaveDeclaredRights(t *testing.T) {
 	everywhere := "ClusterRoleBinding /" + worksNamespaces + " " + worksNamespaces
 	for name, test := range map[string]struct {
 		works Works
@@ -66,9 +66,9 @@ func TestWorks_HaveTheRightsThatAreSaid(t *testing.T) {
 	}
 }
 
-// TestWorks_OfAnAgentWithOtherNames: a namespace of works is where an admin specifies it, whatever the names of the agent's own objects; and two
+// TestWorks_AgentWithOtherNames: a namespace of works is where an admin specifies it, whatever the names of the agent's own objects; and two
 // agents of a cluster have two IDs.
-func TestWorks_OfAnAgentWithOtherNames(t *testing.T) {
+func TestWorks_AgentWithOtherNames(t *testing.T) {
 	agent := Agent{Image: "i", Hub: "h", Works: Works{Role: "admin", Namespaces: []string{registration.AgentNamespace, "a"}},
 		Names: map[string]string{registration.AgentNamespace: "other", WorksRights: "rights"}}
 	objects := objectsOf(t, agent)
@@ -86,9 +86,9 @@ func TestWorks_OfAnAgentWithOtherNames(t *testing.T) {
 	}
 }
 
-// TestSplit_LeavesTheRightsOfWorksOnTheManagedCluster: rights in namespaces are rights on the managed cluster: the cluster that runs the agent never
+// TestSplit_RightsOfWorksAreOnManagedCluster: rights in namespaces are rights on the managed cluster: the cluster that runs the agent never
 // has them.
-func TestSplit_LeavesTheRightsOfWorksOnTheManagedCluster(t *testing.T) {
+func TestSplit_RightsOfWorksAreOnManagedCluster(t *testing.T) {
 	for _, works := range []Works{{Role: "admin"}, {Role: "cluster-admin", Namespaces: []string{"a", "b"}}} {
 		agent := Agent{Image: "i", Hub: "h", Works: works}
 		managed, management, err := agent.Split("elsewhere")

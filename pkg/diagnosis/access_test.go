@@ -112,8 +112,8 @@ func TestOfAccess_ByRules(t *testing.T) {
 	}
 }
 
-// TestOfAccess_InANamespace verifies that a role in a namespace grants nothing elsewhere.
-func TestOfAccess_InANamespace(t *testing.T) {
+// TestOfAccess_InNamespace verifies that a role in a namespace grants nothing elsewhere.
+func TestOfAccess_InNamespace(t *testing.T) {
 	rules := rulesWith(rbacv1.Subject{Kind: "User", Name: "eve"}, rbacv1.PolicyRule{})
 	rules.Roles = Found([]rbacv1.Role{{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "r"},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"}, Verbs: []string{"create"}}}}})
@@ -153,7 +153,7 @@ func TestOfAccess_ByReview(t *testing.T) {
 	}
 }
 
-func TestWays_RefuseWhatCannotBeAsked(t *testing.T) {
+func TestWays_RejectInvalid(t *testing.T) {
 	for _, test := range []struct {
 		verb   string
 		target Target

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPaste_IsSafeInAShell verifies that names that other users choose can be pasted into a shell, and run nothing.
-func TestPaste_IsSafeInAShell(t *testing.T) {
+// TestPaste_IsShellSafe verifies that names that other users choose can be pasted into a shell, and run nothing.
+func TestPaste_IsShellSafe(t *testing.T) {
 	for _, name := range []string{"plain", "with space", "$(touch x)", "`id`", "it's", `a"b`, "a;b", "-rf", "*", "", "a\\b", "!x", "~", "#x", "a&b|c"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", paste("printf", "%s", name)).Output()
 		if err != nil && name != "-rf" || string(out) != name {
@@ -25,7 +25,7 @@ func TestPaste_IsSafeInAShell(t *testing.T) {
 	}
 }
 
-func TestWhoSet_TakesTheLastOne(t *testing.T) {
+func TestWhoSet_ReturnsLast(t *testing.T) {
 	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{Manager: "old", Time: new(before(2e9 * 60)), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:a/b":{}}}}`)},
 		{Manager: "new", Time: new(before(1e9 * 60)), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:a/b":{}}}}`)},

@@ -204,8 +204,8 @@ func TestOfCluster(t *testing.T) {
 	}
 }
 
-// TestOfCluster_Unseen verifies that what could not be read is not considered healthy, and is not needed if other facts suffice.
-func TestOfCluster_Unseen(t *testing.T) {
+// TestOfCluster_Unreadable verifies that what could not be read is not considered healthy, and is not needed if other facts suffice.
+func TestOfCluster_Unreadable(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*ClusterFacts)
 		blind  bool

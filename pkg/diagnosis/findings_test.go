@@ -53,9 +53,9 @@ func ids(t *testing.T) map[string]string {
 	return all
 }
 
-// TestIDs_AreExplained verifies that each finding has a heading in docs/findings.md, which Finding.Link links to, and that each heading is about a
+// TestIDs_AreDocumented verifies that each finding has a heading in docs/findings.md, which Finding.Link links to, and that each heading is about a
 // finding.
-func TestIDs_AreExplained(t *testing.T) {
+func TestIDs_AreDocumented(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
 	if err != nil {
 		t.Fatal(err)

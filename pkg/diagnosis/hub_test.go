@@ -368,7 +368,7 @@ func TestHub_NoFalseAlarms(t *testing.T) {
 	}
 }
 
-func TestHub_ManyLikeThese(t *testing.T) {
+func TestHub_ManyFindings(t *testing.T) {
 	h := healthy(t)
 	for i := range 5000 {
 		h.Bindings.Items = append(h.Bindings.Items, binding(fmt.Sprintf("missing-%d", i)))

@@ -128,8 +128,8 @@ func TestManaged_Faults(t *testing.T) {
 	}
 }
 
-// TestManaged_NamesAreNoCommands verifies that the cluster name, which other users can write to the Secret, runs no commands.
-func TestManaged_NamesAreNoCommands(t *testing.T) {
+// TestManaged_NamesRunNoCommands verifies that the cluster name, which other users can write to the Secret, runs no commands.
+func TestManaged_NamesRunNoCommands(t *testing.T) {
 	m := joined(t)
 	m.ClusterName, m.Refusal = "x; reboot", registration.RefusalNotAccepted
 	if fix := m.Check().Findings[0].Fix[0]; fix != "kubectl hub accept --clusters 'x; reboot' --context <CONTEXT OF THE HUB>" {

@@ -72,7 +72,7 @@ func TestOfMember(t *testing.T) {
 	}
 }
 
-func TestOfMember_WhoMayNot(t *testing.T) {
+func TestOfMember_Permissions(t *testing.T) {
 	exclusive := newSet("s", v1beta1.ManagedClusterSelector{})
 	refused := memberFacts(exclusive, false, nil)
 	refused.MayLabel = Found(false)

@@ -55,7 +55,7 @@ func TestOfPlacement(t *testing.T) {
 	}
 }
 
-func TestOfPlacement_WhatIsNotThere(t *testing.T) {
+func TestOfPlacement_NotFound(t *testing.T) {
 	facts, e := placementFacts("", "The cluster is chosen")
 	e.Status.Problem = "The placement is paused"
 	checkAnswer(t, OfPlacement(facts), PlacementProblem, "all clusters", "paused", "and nothing new")

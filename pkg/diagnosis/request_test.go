@@ -183,8 +183,8 @@ func TestOfAccessRequest(t *testing.T) {
 	}
 }
 
-// TestAccessRequest_NamesAreThoseOfConditions verifies that the names that are used here are those of the conditions of requests.
-func TestAccessRequest_NamesAreThoseOfConditions(t *testing.T) {
+// TestAccessRequest_NamesMatchConditions verifies that the names that are used here are those of the conditions of requests.
+func TestAccessRequest_NamesMatchConditions(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "conditions.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -210,7 +210,7 @@ func TestDecide_Cases(t *testing.T) {
 }
 
 // D17: an unquoted name that begins with a digit is not an expression.
-func TestNewDeployment_RefusesWhatCannotBeRead(t *testing.T) {
+func TestNewDeployment_InvalidConstraint(t *testing.T) {
 	if _, err := NewDeployment(newWorld(ClusterScoped, "abc").constraints(ns + " == 5g-edge").deployment); err == nil || !strings.Contains(err.Error(), "policy p: constraints: ") {
 		t.Errorf("got %v", err)
 	}
@@ -223,7 +223,7 @@ func TestNewDeployment_RefusesWhatCannotBeRead(t *testing.T) {
 }
 
 // D20: clusterNamespace is ignored for a service that is for devices alone, and D22: the namespace of the archive is used if no other is set.
-func TestDecide_TypesOfNodes(t *testing.T) {
+func TestDecide_NodeTypes(t *testing.T) {
 	w := newWorld(ClusterScoped, "").device().to("abc")
 	w.deployment.Services[0].ForClusters, w.deployment.Services[0].Contents = false, nil
 	expect(t, w.decide(t), Fits, "")
@@ -242,7 +242,7 @@ func TestDecide_TypesOfNodes(t *testing.T) {
 }
 
 // P7 and P8: each service of a pattern is decided separately, so all are deployed to the namespace of the pattern, or each to its own.
-func TestDecide_ServicesOfAPattern(t *testing.T) {
+func TestDecide_ServicesOfPattern(t *testing.T) {
 	for _, embedded := range [][]string{nil, {"xyz"}} {
 		expect(t, newWorld(NamespaceScoped, "abc").pattern().to("abc").embedded(embedded...).decide(t), Fits, "abc")
 	}

@@ -66,7 +66,7 @@ func TestOnce_TwoAgentsOfOneCluster(t *testing.T) {
 	}
 }
 
-func TestOnce_WhatIsTwice(t *testing.T) {
+func TestOnce_Duplicates(t *testing.T) {
 	scoped := func(namespace string) *world { return newWorld(NamespaceScoped, namespace) }
 	other := scoped("abc")
 	other.deployment.Service, other.deployment.Services[0].Name = "other", "other"

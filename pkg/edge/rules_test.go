@@ -40,7 +40,7 @@ func TestDecide_FallsBackToTheNextVersion(t *testing.T) {
 }
 
 // For a pattern on a cluster-scoped node, the namespace of the first version would exclude the second if it were still set.
-func TestDecide_NoNamespaceLeaksToTheNextVersion(t *testing.T) {
+func TestDecide_NamespaceDoesNotLeakToNextVersion(t *testing.T) {
 	w := newWorld(ClusterScoped, "agent").pattern()
 	versions(&w.deployment, service("3.0.0", "xyz"), service("2.0.0", "qq"), service("1.0.0"))
 	w.deployment.Services[0].Arch, w.deployment.Services[1].Arch = "arm64", "arm64"
@@ -52,7 +52,7 @@ func TestDecide_NoNamespaceLeaksToTheNextVersion(t *testing.T) {
 }
 
 // For any versions in any world, the first that is compatible alone is selected, with the same decision as if it were alone.
-func TestDecide_EachVersionIsDecidedAlone(t *testing.T) {
+func TestDecide_VersionsAreIndependent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
 	fallbacks := 0
@@ -98,7 +98,7 @@ func TestDecide_EachVersionIsDecidedAlone(t *testing.T) {
 	}
 }
 
-func TestNewDeployment_TheOrderOfVersions(t *testing.T) {
+func TestNewDeployment_OrderOfVersions(t *testing.T) {
 	w := newWorld(ClusterScoped, "abc")
 	w.deployment.Services = nil
 	w.deployment.Choices = []Choice{{"none", 0}, {"second", 2}, {"negative", -1}, {"first", 1}, {"also second", 2}, {"first", 3}}
@@ -176,7 +176,7 @@ func TestDecide_UnknownFacts(t *testing.T) {
 }
 
 // Whatever users write, and wherever, the built-in properties are the facts.
-func TestNewNode_BuiltInPropertiesCannotBeWritten(t *testing.T) {
+func TestNewNode_BuiltInPropertiesAreReadOnly(t *testing.T) {
 	var lies []constraint.Property
 	for _, name := range []string{"arch", "cpu", "memory", "kubernetesVersion", "kubernetesNamespace", "kubernetesNamespaceScoped", "hardwareId",
 		"operatingSystem", "containerized"} {
@@ -218,7 +218,7 @@ func TestNewNode_BuiltInPropertiesCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestNewNode_WhatItsOwnerMaySay(t *testing.T) {
+func TestNewNode_OwnerProperties(t *testing.T) {
 	w := newWorld(ClusterScoped, "abc").has(api.PropertyAllowPrivileged, false).constraints(api.PropertyAllowPrivileged + "==true")
 	expect(t, w.decide(t), PolicyConstraint, "")
 	w.node.Deployment.Properties = []constraint.Property{{Name: api.PropertyAllowPrivileged, Value: true}}
@@ -293,7 +293,7 @@ func TestDecide_PatternsOfNodes(t *testing.T) {
 }
 
 // A namespace-scoped agent cannot create cluster-scoped objects.
-func TestDecide_ObjectsOfTheCluster(t *testing.T) {
+func TestDecide_ClusterScopedObjects(t *testing.T) {
 	crd := archive.Object{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "parrots.example.com", Scope: archive.Cluster}
 	with := func(w *world) *world {
 		c := w.deployment.Services[0].Contents

@@ -45,7 +45,7 @@ func fleet(t testing.TB) []*Node {
 
 // The warnings on publication match what happens then: they are compared with every kind of node, for random policies. They are exact for namespaces,
 // scopes and a property of one word; the exceptions are described in the design of constraints.
-func TestAnalyze_IsWhatHappens(t *testing.T) {
+func TestAnalyze_MatchesDecisions(t *testing.T) {
 	nodes := fleet(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	one := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -148,7 +148,7 @@ func placed(t testing.TB, nodes []*Node, spec DeploymentSpec) (scoped, wide, dev
 }
 
 // D22: the namespace in the archive itself is used, and all objects are deployed to the target namespace.
-func TestDecide_OfARealArchive(t *testing.T) {
+func TestDecide_RealArchive(t *testing.T) {
 	const manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: xyz}\n"
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)

@@ -59,8 +59,8 @@ func eventually(t *testing.T, what string, ok func() error) {
 	}
 }
 
-// TestFull_OfOldRevisionsIsReclaimedWithoutARestart: space that compaction can free becomes available soon.
-func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
+// TestFull_CompactedSpaceIsReclaimed: space that compaction can free becomes available soon.
+func TestFull_CompactedSpaceIsReclaimed(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 4 << 20
 	server := startServer(t, opts)
@@ -82,8 +82,8 @@ func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
 	}
 }
 
-// TestFull_OfLiveObjectsCanBeEmptied: deleting objects is the only way to make room without a restart.
-func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
+// TestFull_LiveObjectsCanBeDeleted: deleting objects is the only way to make room without a restart.
+func TestFull_LiveObjectsCanBeDeleted(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 4 << 20
 	server := startServer(t, opts)
@@ -134,8 +134,8 @@ func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	})
 }
 
-// TestRoom_KeepsAReserve: writes are rejected for lack of room while some is left for deletions, before etcd itself rejects anything.
-func TestRoom_KeepsAReserve(t *testing.T) {
+// TestRoom_HasReserve: writes are rejected for lack of room while some is left for deletions, before etcd itself rejects anything.
+func TestRoom_HasReserve(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 8 << 20
 	server := startServer(t, opts)
@@ -177,7 +177,7 @@ func TestHealthCheck_ReportsCorruption(t *testing.T) {
 	}
 }
 
-func TestHealthCheck_ReportsAServerThatStoppedByItself(t *testing.T) {
+func TestHealthCheck_ReportsStoppedServer(t *testing.T) {
 	server := startServer(t, testOptions(t.TempDir()))
 	server.etcd.Server.Stop()
 	<-server.Done()

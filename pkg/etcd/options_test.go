@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestOptions_FlagsAndTheirDefaults(t *testing.T) {
+func TestOptions_FlagsAndDefaults(t *testing.T) {
 	opts := NewOptions()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	opts.AddFlags(flags)

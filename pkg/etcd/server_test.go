@@ -89,7 +89,7 @@ func clientFor(t *testing.T, server *Server) *clientv3.Client {
 	return client
 }
 
-func TestStart_DataAndRevisionSurviveRestartsOnOtherPorts(t *testing.T) {
+func TestStart_DataSurvivesRestartOnOtherPorts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by", "start")
 	ports := map[string]bool{}
 	var revision int64
@@ -116,7 +116,7 @@ func TestStart_DataAndRevisionSurviveRestartsOnOtherPorts(t *testing.T) {
 	}
 }
 
-func TestStart_AnyConnectionNeedsTheClientCertificate(t *testing.T) {
+func TestStart_RequiresClientCertificate(t *testing.T) {
 	server := startServer(t, testOptions(t.TempDir()))
 	if len(server.etcd.Peers) != 0 {
 		t.Errorf("%d peer listeners, want none", len(server.etcd.Peers))
@@ -182,7 +182,7 @@ func handshake(address string, config *tls.Config) error {
 	return err
 }
 
-func TestStart_FilesAreForTheOwnerOnlyAndTheCAKeyIsNowhere(t *testing.T) {
+func TestStart_FilePermissions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	server := startServer(t, testOptions(dir))
 	before, err := os.ReadFile(server.Transport().KeyFile)
@@ -223,7 +223,7 @@ func TestStart_FilesAreForTheOwnerOnlyAndTheCAKeyIsNowhere(t *testing.T) {
 	}
 }
 
-func TestStart_SecondProcessGetsOneClearErrorAndAKilledOneLosesNothing(t *testing.T) {
+func TestStart_SecondProcessFailsAndKillLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childDataDir+"="+dir)
@@ -285,7 +285,7 @@ func TestStart_SecondProcessGetsOneClearErrorAndAKilledOneLosesNothing(t *testin
 	}
 }
 
-func TestStart_DamagedDataIsAnErrorNotACrash(t *testing.T) {
+func TestStart_DamagedDataIsAnError(t *testing.T) {
 	for name, pattern := range map[string]string{"database": "etcd/member/snap/db", "log": "etcd/member/wal/*.wal"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -315,7 +315,7 @@ func TestStart_DamagedDataIsAnErrorNotACrash(t *testing.T) {
 	}
 }
 
-func TestStart_CancelledContextFreesTheDirectory(t *testing.T) {
+func TestStart_CancelledContextReleasesDirectory(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -336,7 +336,7 @@ func TestStart_CancelledContextFreesTheDirectory(t *testing.T) {
 	}
 }
 
-func TestServer_OutlivesTheContextOfItsStart(t *testing.T) {
+func TestServer_OutlivesStartContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server, err := Start(ctx, testOptions(t.TempDir()))
 	if err != nil {
@@ -353,7 +353,7 @@ func TestServer_OutlivesTheContextOfItsStart(t *testing.T) {
 	}
 }
 
-func TestStop_IsIdempotentAndDoesNotWaitForWatches(t *testing.T) {
+func TestStop_IsIdempotentWithOpenWatches(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	server := startServer(t, opts)
 	client := clientFor(t, server)
@@ -380,7 +380,7 @@ func TestStop_IsIdempotentAndDoesNotWaitForWatches(t *testing.T) {
 	startServer(t, opts) // the lock is free again
 }
 
-func TestTransport_RefusesPlainText(t *testing.T) {
+func TestTransport_RejectsPlaintext(t *testing.T) {
 	server := startServer(t, testOptions(t.TempDir()))
 	// TLS without any verification and without a certificate: the weakest client that speaks TLS at all.
 	conn, err := grpc.NewClient(strings.TrimPrefix(server.Transport().ServerList[0], "https://"),

@@ -198,7 +198,7 @@ func fleet(silent int) *Node {
 	return root
 }
 
-func TestFold_OpensOnlyWhatDiffers(t *testing.T) {
+func TestFold_ExpandsOnlyDifferences(t *testing.T) {
 	root := fleet(5)
 	want := `ManagedClusterSet/s | Healthy
 ├─ManagedCluster/failing | Healthy
@@ -230,7 +230,7 @@ Not seen: the works on 2 clusters
 	}
 }
 
-func TestFold_KeepsOneThatIsAlone(t *testing.T) {
+func TestFold_RetainsSingle(t *testing.T) {
 	for silent, want := range map[int]string{4: "ManagedCluster/silent3 | Unknown\n│ └─ManifestWork/web | Unknown | Stale | 5m", 3: "ManagedCluster/silent2"} {
 		got := printed(Fold(fleet(silent)))
 		if !strings.Contains(got, want) || strings.Contains(got, " more ") {
@@ -252,8 +252,8 @@ func TestFold_ChangesNothing(t *testing.T) {
 	}
 }
 
-// TestFold_NeverHidesWhatFails adds a fault at each place, and verifies that its name is printed.
-func TestFold_NeverHidesWhatFails(t *testing.T) {
+// TestFold_NeverHidesFailures adds a fault at each place, and verifies that its name is printed.
+func TestFold_NeverHidesFailures(t *testing.T) {
 	for _, kind := range []string{KindCluster, KindWork, KindManifest, KindNamespace, KindManagedNamespace, KindAccessRequest, KindReplicaSet, KindCondition, KindLease} {
 		for depth := range 4 {
 			root := &Node{Kind: KindSet, Name: "s", State: Healthy}

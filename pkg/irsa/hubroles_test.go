@@ -73,7 +73,7 @@ func TestCheckBoundary(t *testing.T) {
 	}
 }
 
-func TestHubPath_IsInTheARNAndNotInAWSAuth(t *testing.T) {
+func TestHubPath_InARNAndNotInAWSAuth(t *testing.T) {
 	i := newIdentity(t)
 	plain := i.HubRoleARN()
 	i.HubPath = "/clusterhub/"
@@ -86,7 +86,7 @@ func TestHubPath_IsInTheARNAndNotInAWSAuth(t *testing.T) {
 }
 
 // The rights to create roles, and to grant them rights, are limited to the path and to the boundary.
-func TestCreatorPolicy_HoldsTheHubToPathAndBoundary(t *testing.T) {
+func TestCreatorPolicy_RestrictsPathAndBoundary(t *testing.T) {
 	hub, boundary := newIdentity(t).Hub, "arn:aws:iam::123456789012:policy/limits"
 	for _, s := range CreatorPolicy(hub, HubRoles{Path: "/a/", Boundary: boundary, AccessEntries: true}).Statement {
 		for _, action := range []string{"iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary"} {

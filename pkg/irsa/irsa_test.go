@@ -30,7 +30,7 @@ func newIdentity(t *testing.T) Identity {
 	return i
 }
 
-func TestParseClusterARN_ReadsWhatItWrites(t *testing.T) {
+func TestParseClusterARN_RoundTrips(t *testing.T) {
 	for arn, want := range map[string]ClusterARN{
 		"arn:aws:eks:us-west-2:123456789012:cluster/hub":            {"aws", "us-west-2", "123456789012", "hub"},
 		"arn:aws:eks:ap-southeast-4:000000000001:cluster/A_b-9":     {"aws", "ap-southeast-4", "000000000001", "A_b-9"},
@@ -47,7 +47,7 @@ func TestParseClusterARN_ReadsWhatItWrites(t *testing.T) {
 	}
 }
 
-func TestParseClusterARN_SaysWhatIsWrong(t *testing.T) {
+func TestParseClusterARN_Errors(t *testing.T) {
 	for arn, want := range map[string]string{
 		"":                                      `does not begin with "arn:"`,
 		"hub":                                   `does not begin with "arn:"`,
@@ -102,7 +102,7 @@ func FuzzParseClusterARN(f *testing.F) {
 	})
 }
 
-func TestSuffix_IsThatOfTheSpecificationAndOfUpstream(t *testing.T) {
+func TestSuffix_MatchesSpecificationAndUpstream(t *testing.T) {
 	if got := Suffix("hubaccount1", "hubcluster1", "managedaccount1", "managedcluster1"); got != "79e99112993014816615711cbd35a9bc" {
 		t.Error(got)
 	}
@@ -111,7 +111,7 @@ func TestSuffix_IsThatOfTheSpecificationAndOfUpstream(t *testing.T) {
 	}
 }
 
-func TestIdentity_NamesRolesInTheirAccountsAndPartition(t *testing.T) {
+func TestIdentity_RoleNames(t *testing.T) {
 	for partition, region := range map[string]string{"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		i, err := NewIdentity(mustParse(t, "arn:"+partition+":eks:"+region+":123456789012:cluster/hub-cluster1"),
 			mustParse(t, "arn:"+partition+":eks:"+region+":210987654321:cluster/managed-cluster1"))
@@ -131,7 +131,7 @@ func TestIdentity_NamesRolesInTheirAccountsAndPartition(t *testing.T) {
 	}
 }
 
-func TestNewIdentity_RefusesAnotherPartition(t *testing.T) {
+func TestNewIdentity_RejectsOtherPartition(t *testing.T) {
 	_, err := NewIdentity(mustParse(t, "arn:aws:eks:us-west-2:123456789012:cluster/hub"),
 		mustParse(t, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"))
 	if err == nil || !strings.Contains(err.Error(), "partition aws-cn and the hub in aws") {
@@ -139,7 +139,7 @@ func TestNewIdentity_RefusesAnotherPartition(t *testing.T) {
 	}
 }
 
-func TestCreatorRole_FitsIntoIAM(t *testing.T) {
+func TestCreatorRole_FitsIAMLimits(t *testing.T) {
 	hub := newIdentity(t).Hub
 	for name, want := range map[string]string{
 		"hub-cluster1":          "hub-cluster1_managed-cluster-identity-creator",
@@ -158,7 +158,7 @@ func TestCreatorRole_FitsIntoIAM(t *testing.T) {
 
 // The specification requires MD5 in the names. With GODEBUG=fips140=only, Go refuses to compute it for anything else. The setting is read when a
 // process starts, so the test starts itself.
-func TestSuffix_IsKnownWhereMD5IsRefused(t *testing.T) {
+func TestSuffix_WithoutMD5(t *testing.T) {
 	if fips140.Enforced() {
 		if got := Suffix("hubaccount1", "hubcluster1", "managedaccount1", "managedcluster1"); got != "79e99112993014816615711cbd35a9bc" {
 			t.Error(got)

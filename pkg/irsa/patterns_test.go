@@ -17,7 +17,7 @@ func mustPatterns(t *testing.T, patterns ...string) Patterns {
 	return p
 }
 
-func TestPatterns_MatchTheWholeARN(t *testing.T) {
+func TestPatterns_MatchWholeARN(t *testing.T) {
 	cluster := mustParse(t, "arn:aws:eks:us-west-2:123456789012:cluster/prod-1")
 	for name, test := range map[string]struct {
 		patterns []string
@@ -49,7 +49,7 @@ func TestPatterns_MatchTheWholeARN(t *testing.T) {
 
 // The author of a ManagedCluster writes its ARN. If a pattern matched the ARN alone, a cluster of any name could be accepted with the ARN of another
 // one.
-func TestPatterns_TheNameFollowsFromTheARN(t *testing.T) {
+func TestPatterns_NameFollowsFromARN(t *testing.T) {
 	const arn = "arn:aws:eks:us-west-2:123456789012:cluster/"
 	for name, test := range map[string]struct {
 		arn      string

@@ -88,7 +88,7 @@ const (
 }`
 )
 
-func TestPolicies_AreThoseOfTheSpecification(t *testing.T) {
+func TestPolicies_MatchSpecification(t *testing.T) {
 	i := newIdentity(t)
 	for name, test := range map[string]struct {
 		policy PolicyDocument
@@ -112,7 +112,7 @@ func TestPolicies_AreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-func TestPolicies_NameTheirPartition(t *testing.T) {
+func TestPolicies_NamePartition(t *testing.T) {
 	i, err := NewIdentity(mustParse(t, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/hub"),
 		mustParse(t, "arn:aws-cn:eks:cn-northwest-1:210987654321:cluster/c"))
 	if err != nil {
@@ -126,7 +126,7 @@ func TestPolicies_NameTheirPartition(t *testing.T) {
 	}
 }
 
-func TestCreatorPolicy_AllowsNoMoreThanIsCalled(t *testing.T) {
+func TestCreatorPolicy_AllowsOnlyRequiredActions(t *testing.T) {
 	hub := newIdentity(t).Hub
 	// This is the specification's list, and what access entries and tags need in addition.
 	seed := []string{"iam:CreateRole", "iam:DeleteRole", "iam:UpdateAssumeRolePolicy", "iam:PutRolePolicy",

@@ -36,7 +36,7 @@ func read(t *testing.T, c client.Client) *corev1.Namespace {
 }
 
 // Two controllers read the same object, and each adds a finalizer: the patch of the second would replace the list.
-func TestPatch_OverwritesNobody(t *testing.T) {
+func TestPatch_DoesNotOverwriteOthers(t *testing.T) {
 	for name, add := range map[string]func(context.Context, client.Client, *corev1.Namespace, string) (bool, error){
 		"the object": func(ctx context.Context, c client.Client, namespace *corev1.Namespace, what string) (bool, error) {
 			return Patch(ctx, c, namespace, func(n *corev1.Namespace) { n.Finalizers = append(n.Finalizers, what) })
@@ -73,7 +73,7 @@ func TestPatch_OverwritesNobody(t *testing.T) {
 	}
 }
 
-func TestPatch_OfNothingSendsNothing(t *testing.T) {
+func TestPatch_EmptySendsNothing(t *testing.T) {
 	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(newNamespace("a")).Build(), interceptor.Funcs{
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return errors.New("it was sent")
@@ -88,7 +88,7 @@ func TestPatch_OfNothingSendsNothing(t *testing.T) {
 }
 
 // An API that is not served also responds with 404. That must not revoke a fleet.
-func TestIsGone_IsNotTakenFromAnAPIThatIsNotServed(t *testing.T) {
+func TestIsGone_UnservedAPIIsNotGone(t *testing.T) {
 	resource := schema.GroupResource{Resource: "managedclusters"}
 	notServed := apierrors.NewGenericServerResponse(404, "get", resource, "c1", "404 page not found", 0, true)
 	if !apierrors.IsNotFound(notServed) {
@@ -112,7 +112,7 @@ func TestIsGone_IsNotTakenFromAnAPIThatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestMessage_CutsNoCharacter(t *testing.T) {
+func TestMessage_TruncatesAtCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("é", maxMessage/2):     strings.Repeat("é", maxMessage/2),
 		"x" + strings.Repeat("é", maxMessage): "x" + strings.Repeat("é", (maxMessage-len("…")-1)/2) + "…",
@@ -123,7 +123,7 @@ func TestMessage_CutsNoCharacter(t *testing.T) {
 	}
 }
 
-func TestWatch_SaysWhoIsReconciled(t *testing.T) {
+func TestWatch_LogsReconciledObject(t *testing.T) {
 	a, b := newNamespace("a"), newNamespace("b")
 	if got := ByLabel("of")(t.Context(), a); len(got) != 1 || got[0].String() != "/c-a" {
 		t.Errorf("by the label: %v", got)
@@ -144,7 +144,7 @@ func TestWatch_SaysWhoIsReconciled(t *testing.T) {
 	}
 }
 
-func TestConflictsAreSoonOver(t *testing.T) {
+func TestConflicts_AreRetriedSoon(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "namespaces"}, "a", errors.New("it has changed"))
 	other := errors.New("broken")
 	for name, test := range map[string]struct {

@@ -45,7 +45,7 @@ func pod(phase corev1.PodPhase) *corev1.Pod {
 }
 
 // Whatever the changes of objects, the counts are those of the existing objects.
-func TestTally_CountsWhatThereIs(t *testing.T) {
+func TestTally_CountsExistingObjects(t *testing.T) {
 	desc := prometheus.NewDesc("pods", "Pods.", []string{"phase", "restarted"}, nil)
 	tally := NewTally(desc, func(p *corev1.Pod) []string {
 		if p.Status.Phase == corev1.PodUnknown {
@@ -100,7 +100,7 @@ type constant struct {
 func (c constant) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 func (c constant) Collect(to chan<- prometheus.Metric) { to <- c.metric }
 
-func TestMoments_AreAHistogramThatCostsSteps(t *testing.T) {
+func TestMoments_BucketsAreBounded(t *testing.T) {
 	now := time.Unix(1_900_000_000, 0)
 	m := NewMoments(time.Hour)
 	if !m.First().IsZero() {
@@ -135,7 +135,7 @@ func TestMoments_AreAHistogramThatCostsSteps(t *testing.T) {
 	}
 }
 
-func TestCountWrite_TellsWhatHasBecomeOfIt(t *testing.T) {
+func TestCountWrite_CountsOutcomes(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	writes := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "writes", Help: "Writes."}, []string{"operation", "result"})
 	for err, want := range map[error]string{

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// TestIdentify_LeavesOneCA migrates a running hub with one CA for everything: processes that trust that CA exit, clients continue to trust the front,
+// TestIdentify_MigratesToSingleCA migrates a running hub with one CA for everything: processes that trust that CA exit, clients continue to trust the front,
 // and certificates of agents stay valid.
-func TestIdentify_LeavesOneCA(t *testing.T) {
+func TestIdentify_MigratesToSingleCA(t *testing.T) {
 	var said []string
 	config := Options{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, _ ...any) { said = append(said, format) }}
 	sleep := []byte("#!/bin/sh\nexec sleep 600\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestChoose_WaitsForAPortOfAProcessThatDies: a process that was killed may hold its port for a moment.
-func TestChoose_WaitsForAPortOfAProcessThatDies(t *testing.T) {
+// TestChoose_WaitsForPortOfExitingProcess: a process that was killed may hold its port for a moment.
+func TestChoose_WaitsForPortOfExitingProcess(t *testing.T) {
 	held, port, err := localserver.Listen()
 	if err != nil {
 		t.Fatal(err)

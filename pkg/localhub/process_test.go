@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestOpen_RefusesTheProcessesOfEarlierVersions: nothing would find them, and their ports are taken.
-func TestOpen_RefusesTheProcessesOfEarlierVersions(t *testing.T) {
+// TestOpen_RejectsProcessesOfEarlierVersions: nothing would find them, and their ports are taken.
+func TestOpen_RejectsProcessesOfEarlierVersions(t *testing.T) {
 	config := Options{Dir: t.TempDir()}
 	file := filepath.Join(config.Dir, "run", "etcd.pid")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
@@ -40,7 +40,7 @@ func TestOpen_RefusesTheProcessesOfEarlierVersions(t *testing.T) {
 	}
 }
 
-func TestRun_RestartsWhatHasChanged(t *testing.T) {
+func TestRun_RestartsChanged(t *testing.T) {
 	var said []string
 	config := Options{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, args ...any) {
 		said = append(said, fmt.Sprintf(format, args...))
@@ -91,8 +91,8 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestStart_ThatFailsLeavesRunningWhatRan: a failing `make up` must not stop a hub that its users need.
-func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
+// TestStart_FailureRetainsRunningProcesses: a failing `make up` must not stop a hub that its users need.
+func TestStart_FailureRetainsRunningProcesses(t *testing.T) {
 	config := Options{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
 		t.Fatal(err)

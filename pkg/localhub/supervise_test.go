@@ -80,9 +80,9 @@ func (h *fakeHub) says(now time.Time) string {
 
 const lives = `echo "$GREETING $1" && exec sleep 600`
 
-// TestSupervise_StartsAgainWhatHasEnded: processes are restarted with their flags and environment, in the session of the supervisor, and the status
+// TestSupervise_RestartsExited: processes are restarted with their flags and environment, in the session of the supervisor, and the status
 // reports why they exited.
-func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
+func TestSupervise_RestartsExited(t *testing.T) {
 	h := newFakeHub(t)
 	beside, err := Open(h.config.Cluster("berlin-1"))
 	if err != nil {
@@ -148,8 +148,8 @@ func TestSupervise_BacksOff(t *testing.T) {
 	}
 }
 
-// TestSupervise_LeavesAloneWhatIsToEnd: stopped processes are not restarted, nor those of a hub that does not run in the background.
-func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
+// TestSupervise_IgnoresStopped: stopped processes are not restarted, nor those of a hub that does not run in the background.
+func TestSupervise_IgnoresStopped(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Instance, procEtcd, lives)
 	h.runs(h.Instance, procKCM, lives)
@@ -175,8 +175,8 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	}
 }
 
-// TestSupervise_BoundsLogs: a log that is too large becomes the previous one, and the process continues to write.
-func TestSupervise_BoundsLogs(t *testing.T) {
+// TestSupervise_LimitsLogs: a log that is too large becomes the previous one, and the process continues to write.
+func TestSupervise_LimitsLogs(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Instance, procEtcd, `echo first; while [ ! -e "$0.go" ]; do sleep 0.01; done; echo second; exec sleep 600`)
 	log := h.process(procEtcd).Log()

@@ -131,8 +131,8 @@ func TestStopSurplus(t *testing.T) {
 	}
 }
 
-// TestKubeconfigs_NameAFrontThatRuns: users reach the hub there, and hub-apiservers do not all need the same front.
-func TestKubeconfigs_NameAFrontThatRuns(t *testing.T) {
+// TestKubeconfigs_NameRunningFront: users reach the hub there, and hub-apiservers do not all need the same front.
+func TestKubeconfigs_NameRunningFront(t *testing.T) {
 	h := newTopology(t, ports{procFront: 11, "kube-apiserver-1": 12, procHubAPIServer: 13, "hub-apiserver-1": 14})
 	want := func(when string, servers map[string]string) {
 		t.Helper()

@@ -110,8 +110,8 @@ func record(t *testing.T, config Options, besides func(*Instance) error) (proces
 	return processes
 }
 
-// TestWiring_ProcessesOfALocalHub compares the processes of a hub in each of its forms, and their flags, with golden files.
-func TestWiring_ProcessesOfALocalHub(t *testing.T) {
+// TestWiring_LocalHubProcesses compares the processes of a hub in each of its forms, and their flags, with golden files.
+func TestWiring_LocalHubProcesses(t *testing.T) {
 	for name, test := range map[string]struct {
 		config  Options
 		besides func(*Instance) error
@@ -232,8 +232,8 @@ func checkOwn(t *testing.T, processes []recorded) {
 	}
 }
 
-// TestWiring_ControllersAreThoseOfTheManifests compares the controllers of the two processes of a local hub with the deployed ones.
-func TestWiring_ControllersAreThoseOfTheManifests(t *testing.T) {
+// TestWiring_ControllersMatchManifests compares the controllers of the two processes of a local hub with the deployed ones.
+func TestWiring_ControllersMatchManifests(t *testing.T) {
 	objects, err := deploy.Hub{}.Objects()
 	if err != nil {
 		t.Fatal(err)

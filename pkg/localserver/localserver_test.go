@@ -86,8 +86,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestCertificates_OfAnotherPurposeOrCA: an existing certificate of the same name is not valid then, and is recreated.
-func TestCertificates_OfAnotherPurposeOrCA(t *testing.T) {
+// TestCertificates_OtherPurposeOrCA: an existing certificate of the same name is not valid then, and is recreated.
+func TestCertificates_OtherPurposeOrCA(t *testing.T) {
 	certs := localserver.Certificates{Dir: filepath.Join(t.TempDir(), "pki")}
 	one, errOne := certs.Authority("one", "one")
 	two, errTwo := certs.Authority("two", "two")

@@ -29,8 +29,8 @@ func awaitEnd(t *testing.T, proc Process) {
 	}
 }
 
-// TestProcess_LeavesAnothersProcessAlone: the id of a process that has exited is reused sooner or later.
-func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
+// TestProcess_IgnoresReusedPID: the id of a process that has exited is reused sooner or later.
+func TestProcess_IgnoresReusedPID(t *testing.T) {
 	proc := Process{Dir: t.TempDir(), Name: "true", Tied: true}
 	if err := proc.Start("/bin/true", nil); err != nil {
 		t.Fatal(err)
@@ -76,8 +76,8 @@ func TestProcess_Stops(t *testing.T) {
 	}
 }
 
-// TestProcess_SaysHowItEnded: a process that is killed prints nothing itself.
-func TestProcess_SaysHowItEnded(t *testing.T) {
+// TestProcess_ReportsExitReason: a process that is killed prints nothing itself.
+func TestProcess_ReportsExitReason(t *testing.T) {
 	proc := Process{Dir: t.TempDir(), Name: "sleep", LogFile: t.TempDir() + "/log", Tied: true}
 	if err := proc.Start("/bin/sh", []string{"-c", "echo $SAID; exec sleep 600"}, "SAID=hello"); err != nil {
 		t.Fatal(err)
@@ -98,8 +98,8 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 	}
 }
 
-// TestEnvironment_DetectorsAreForOurPrograms: variables that tests set for our programs are not passed to Kubernetes' own.
-func TestEnvironment_DetectorsAreForOurPrograms(t *testing.T) {
+// TestEnvironment_DetectorsOnlyForOwnPrograms: variables that tests set for our programs are not passed to Kubernetes' own.
+func TestEnvironment_DetectorsOnlyForOwnPrograms(t *testing.T) {
 	t.Setenv("KUBE_CACHE_MUTATION_DETECTOR", "true")
 	t.Setenv("KUBE_OTHER", "1")
 	has := func(bin, variable string) bool { return slices.Contains(environment(bin), variable) }

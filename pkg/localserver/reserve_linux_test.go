@@ -14,8 +14,8 @@ import (
 // theirs is the environment variable with the name of reservations for another process, which is this test run once more.
 const theirs = "CLUSTERHUB_TEST_RESERVATIONS"
 
-// TestReserve_NobodyElseChoosesAPortThatWasChosen: a server may listen on it only seconds later.
-func TestReserve_NobodyElseChoosesAPortThatWasChosen(t *testing.T) {
+// TestReserve_PortsAreExclusive: a server may listen on it only seconds later.
+func TestReserve_PortsAreExclusive(t *testing.T) {
 	const port = 12345
 	if name := os.Getenv(theirs); name != "" {
 		if r := newReservations(name); !r.reserve(port+1) || r.reserve(port) {

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// TestStart_TimersEndTogether: a process has the timer slack, whether it is tied or not.
-func TestStart_TimersEndTogether(t *testing.T) {
+// TestStart_TimersAreCoalesced: a process has the timer slack, whether it is tied or not.
+func TestStart_TimersAreCoalesced(t *testing.T) {
 	slack := func(pid int) string {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", pid))
 		if err != nil {

@@ -71,8 +71,8 @@ func TestApply_LogsNoContent(t *testing.T) {
 	}
 }
 
-// TestLimit_IsNeeded: without it the same request is logged with all of its content.
-func TestLimit_IsNeeded(t *testing.T) {
+// TestLimit_IsNecessary: without it the same request is logged with all of its content.
+func TestLimit_IsNecessary(t *testing.T) {
 	var out bytes.Buffer
 	open := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(10), textlogger.Output(&out)))
 	for name, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestLimit_IsNeeded(t *testing.T) {
 	}
 }
 
-func TestLimit_KeepsTheCaller(t *testing.T) {
+func TestLimit_PreservesCaller(t *testing.T) {
 	var out bytes.Buffer
 	logger := Limit(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
 	for name, l := range map[string]logr.Logger{
@@ -106,7 +106,7 @@ func TestLimit_KeepsTheCaller(t *testing.T) {
 	}
 }
 
-func TestApply_RefusesWhatGoesPastTheLimit(t *testing.T) {
+func TestApply_RejectsHigherVerbosity(t *testing.T) {
 	buffered := logsapi.NewLoggingConfiguration()
 	if err := buffered.Options.Text.InfoBufferSize.Set("1Ki"); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func fleet(n, perSet int, selector func(i int) cluster.ManagedClusterSelector) (
 
 // A change of a cluster evaluates the sets that it can affect, however many others there are; a change of a set evaluates its own clusters, however
 // large the fleet is.
-func TestCost_FollowsTheSetsThatAreTouched(t *testing.T) {
+func TestCost_FollowsAffectedSets(t *testing.T) {
 	for _, sets := range []int{10, 1000} {
 		for _, kind := range []struct {
 			name     string

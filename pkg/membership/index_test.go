@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 )
 
-func TestSelector_DecidesWhoIsIn(t *testing.T) {
+func TestSelector_DeterminesMembers(t *testing.T) {
 	clusters := []*cluster.ManagedCluster{
 		newCluster("bare"),
 		newCluster("other", "k", "b", "l", "1"),
@@ -79,7 +79,7 @@ func TestSelector_DecidesWhoIsIn(t *testing.T) {
 	}
 }
 
-func TestAnchor_IsTheRequirementThatNarrowsMost(t *testing.T) {
+func TestAnchor_IsMostSelectiveRequirement(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		selector cluster.ManagedClusterSelector
@@ -122,7 +122,7 @@ func expectEmpty(t *testing.T, x *Index) {
 	}
 }
 
-func TestChanges_TellWhatHappenedInOrder(t *testing.T) {
+func TestChanges_AreInOrder(t *testing.T) {
 	x := New()
 	expect(t, texts(x.SetSet(newSet("t", matching("k", "a")))))
 	expect(t, texts(x.SetSet(newSet("s", matching("k", "a")))))
@@ -146,7 +146,7 @@ func TestChanges_TellWhatHappenedInOrder(t *testing.T) {
 	expectEmpty(t, x)
 }
 
-func TestChanges_AreOnlyOfWhatMembersShow(t *testing.T) {
+func TestChanges_OnlyOfMemberFields(t *testing.T) {
 	base := func() *cluster.ManagedCluster { return newCluster("c", "k", "a") }
 	for _, tc := range []struct {
 		name   string
@@ -204,7 +204,7 @@ func condition(kind string, status metav1.ConditionStatus) func(*cluster.Managed
 
 // The UID follows from those of the cluster and the set: it is the same after a restart of a replica, and a different one for a new cluster or a
 // new set of the name.
-func TestMember_IdentityFollowsTheClusterAndTheSet(t *testing.T) {
+func TestMember_UIDFollowsClusterAndSet(t *testing.T) {
 	member := func(c *cluster.ManagedCluster, s *cluster.ManagedClusterSet) (m *view.ClusterSetMember) {
 		x := New()
 		x.SetCluster(c)
@@ -233,7 +233,7 @@ func TestMember_IdentityFollowsTheClusterAndTheSet(t *testing.T) {
 }
 
 // A change keeps its contents, whatever happens to the cluster afterwards.
-func TestChange_IsNotTouchedByLaterOnes(t *testing.T) {
+func TestChange_IsImmutable(t *testing.T) {
 	x := New()
 	x.SetSet(newSet("s", matching()))
 	added := x.SetCluster(newCluster("c", "k", "a"))
@@ -244,7 +244,7 @@ func TestChange_IsNotTouchedByLaterOnes(t *testing.T) {
 	}
 }
 
-func TestSetsOf_NamesThemInOrder(t *testing.T) {
+func TestSetsOf_SortedNames(t *testing.T) {
 	x := New()
 	for _, name := range []string{"b", "a.b", "a"} {
 		x.SetSet(newSet(name, matching("k", "v")))

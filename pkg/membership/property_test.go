@@ -71,7 +71,7 @@ func (m *model) naive() []string {
 	return names
 }
 
-func TestIndex_AnySequenceOfChangesEndsAsIfComputedAnew(t *testing.T) {
+func TestIndex_MatchesRecomputation(t *testing.T) {
 	for seed := range uint64(15) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -6,7 +6,7 @@ package namehash
 import "testing"
 
 // These are the names that openMCP's scheduler and providers give. Objects on hubs in use have them.
-func TestNameHash_IsThatOfOpenMCP(t *testing.T) {
+func TestNameHash_MatchesOpenMCP(t *testing.T) {
 	for want, parts := range map[string][]string{
 		"epgccknc": {"example"},
 		"fphxsdub": {"default", "example"},

@@ -263,7 +263,7 @@ func TestSortByScore(t *testing.T) {
 }
 
 // A change of groups does not count as one of scores.
-func TestSortByScore_GroupsAreNeverLate(t *testing.T) {
+func TestSortByScore_GroupChanges(t *testing.T) {
 	w := three(t)
 	w.spec().SortBy = clusterv1beta1.PlacementSortByScore
 	w.schedule()

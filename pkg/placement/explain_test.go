@@ -68,7 +68,7 @@ func TestExplain(t *testing.T) {
 }
 
 // If the spec is invalid, the last decisions stay, except for clusters that the placement must not have any more.
-func TestMisconfigured_KeepsTheLastDecisions(t *testing.T) {
+func TestMisconfigured_RetainsLastDecisions(t *testing.T) {
 	w := twoSets(t)
 	w.spec().DecisionStrategy = groupsOf(intstr.FromInt32(2))
 	w.expect("c1", "c2", "c3", "c4", "c5")
@@ -100,7 +100,7 @@ func TestMisconfigured_KeepsTheLastDecisions(t *testing.T) {
 }
 
 // A set whose members are not known prevents all changes, except for clusters that are gone.
-func TestFailure_KeepsTheLastDecisions(t *testing.T) {
+func TestFailure_RetainsLastDecisions(t *testing.T) {
 	w := twoSets(t)
 	w.expect("c1", "c2", "c3", "c4", "c5")
 	unknown := exclusiveSet("s2")
@@ -114,7 +114,7 @@ func TestFailure_KeepsTheLastDecisions(t *testing.T) {
 	w.satisfied("True AllDecisionsScheduled", "")
 }
 
-func TestNothingMatched_SaysWhy(t *testing.T) {
+func TestNothingMatched_ReportsReason(t *testing.T) {
 	deleting := managed("c5")
 	deleting.DeletionTimestamp = &metav1.Time{Time: start}
 	w := newWorld(t, managed("c1", "taint:k=v:NoSelect", "label:a=b"), managed("c2", "taint:k=v:NoSelect", "label:a=b"),
@@ -156,7 +156,7 @@ func TestMessages_AreBounded(t *testing.T) {
 	}
 }
 
-func TestFleet_SaysWhatMoved(t *testing.T) {
+func TestFleet_ReportsMoves(t *testing.T) {
 	f := NewFleet()
 	if !f.SetSet(exclusiveSet("s1")) || f.SetSet(exclusiveSet("s1")) {
 		t.Error("a new set is a change, and the same again is none")
@@ -202,7 +202,7 @@ func TestSchedule_Cancelled(t *testing.T) {
 }
 
 // A condition keeps its transition time while its status stays the same.
-func TestConditions_KeepTheirTime(t *testing.T) {
+func TestConditions_RetainTransitionTime(t *testing.T) {
 	w := newWorld(t, managed("c1"))
 	w.expect("c1")
 	w.now = w.now.Add(time.Hour)

@@ -269,7 +269,7 @@ func TestHub_Next(t *testing.T) {
 }
 
 // A placement that is disabled, or being deleted, is not written.
-func TestHub_LeavesAlone(t *testing.T) {
+func TestHub_IgnoresDisabledAndDeleted(t *testing.T) {
 	w, key := oneOf(t)
 	p := *w.placements[key].placement
 	p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
@@ -289,7 +289,7 @@ func TestHub_LeavesAlone(t *testing.T) {
 }
 
 // A panic caused by one placement does not block others, and is returned as an error.
-func TestHub_APanicHoldsUpNoOther(t *testing.T) {
+func TestHub_PanicDoesNotBlockOthers(t *testing.T) {
 	w, key := oneOf(t)
 	other := w.place("ns", "q", nil)
 	w.expectRound("q")

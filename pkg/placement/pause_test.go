@@ -59,7 +59,7 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 }
 
 // A namespace with many expensive placements takes no more than its share, each of them gets its turn, and no other namespace waits.
-func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
+func TestHub_NamespaceWithExpensiveCELPauses(t *testing.T) {
 	w := newHubWorld(t)
 	w.SetSet(exclusiveSet("s1"))
 	w.SetCluster(t.Context(), managed("c1"), w.now)
@@ -110,7 +110,7 @@ func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
 }
 
 // Questions about a change cost as well.
-func TestHub_QuestionsAreSpending(t *testing.T) {
+func TestHub_QuestionsCount(t *testing.T) {
 	w, key := oneOf(t)
 	w.place(key.Namespace, key.Name, func(s *clusterv1beta1.PlacementSpec) {
 		s.Predicates = one(withCEL(anything, `managedCluster.metadata.name != "x"`))
@@ -126,7 +126,7 @@ func TestHub_QuestionsAreSpending(t *testing.T) {
 }
 
 // A panic caused by a spec is returned once, and the placement keeps its decisions.
-func TestHub_APanicOfTheCompilerIsAMisconfiguredPlacement(t *testing.T) {
+func TestHub_CompilerPanicMisconfiguresPlacement(t *testing.T) {
 	w, key := oneOf(t)
 	compile := w.compile
 	w.compile = func(*clusterv1beta1.PlacementSpec) *Program { panic("a fault") }

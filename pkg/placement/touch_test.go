@@ -96,7 +96,7 @@ func TestTouchesScore(t *testing.T) {
 
 // A change of a cluster that is not chosen because others are better affects a placement if the cluster gets better, and otherwise only if the
 // scores of others change.
-func TestTouches_WhatIsNotChosen(t *testing.T) {
+func TestTouches_UnchosenClusters(t *testing.T) {
 	const chosen, unchosen = "chosen", "unchosen"
 	for name, test := range map[string]struct {
 		cluster string
@@ -148,7 +148,7 @@ func withTrue(s *clusterv1beta1.PlacementSpec) {
 }
 
 // The clusters with the least or the most of a resource scale the scores of all others.
-func TestTouches_WhatScalesOthers(t *testing.T) {
+func TestTouches_ScaledScores(t *testing.T) {
 	for name, test := range map[string]struct {
 		others  []string
 		touches bool
@@ -185,7 +185,7 @@ func TestTouches_WhatScalesOthers(t *testing.T) {
 }
 
 // A score that is not higher adds no cluster to the decisions.
-func TestTouchesScore_WhatIsNotChosen(t *testing.T) {
+func TestTouchesScore_UnchosenClusters(t *testing.T) {
 	w := newWorld(t, managed("c1"), managed("c2"))
 	score := func(value int32) *clusterv1alpha1.AddOnPlacementScore { return w.score("c2", "load", "x", value) }
 	ends := score(-5)

@@ -22,7 +22,7 @@ import (
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
-// child, when set, makes TestRoots_WhereTheSystemHasNone one that has no roots but those of the package.
+// child, when set, makes TestRoots_WithoutSystemRoots one that has no roots but those of the package.
 const child = "CLUSTERHUB_TEST_NO_SYSTEM_ROOTS"
 
 // awsRoots are those that the servers of AWS have their certificates of, by their SHA-256.
@@ -33,7 +33,7 @@ var awsRoots = map[string]string{
 	"e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092": "Amazon Root CA 4",
 }
 
-func TestRoots_WhereTheSystemHasNone(t *testing.T) {
+func TestRoots_WithoutSystemRoots(t *testing.T) {
 	if os.Getenv(child) == "" {
 		nowhere := filepath.Join(t.TempDir(), "nowhere")
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

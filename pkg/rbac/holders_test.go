@@ -26,7 +26,7 @@ func bindIn(namespace, name, kind, role string, subjects ...rbacv1.Subject) *rba
 	}
 }
 
-func TestHolders_AChangeConcernsWhomItIsAboutAndNoOneElse(t *testing.T) {
+func TestHolders_ChangeAffectsOnlyItsSubjects(t *testing.T) {
 	ann, bob, eve := someone("ann"), someone("bob", "team"), someone("eve", "others")
 	h := NewHolders()
 	for _, step := range []struct {
@@ -79,7 +79,7 @@ func TestHolders_AChangeConcernsWhomItIsAboutAndNoOneElse(t *testing.T) {
 }
 
 // A tenant may bind any number of subjects in its namespace. The server waits while a change is processed.
-func TestHolders_WhatANamespaceBindsCostsTheSameHoweverMuchItIs(t *testing.T) {
+func TestHolders_NamespacedBindingsHaveConstantCost(t *testing.T) {
 	h := NewHolders()
 	subjects := make([]rbacv1.Subject, 20000)
 	for i := range subjects {
@@ -99,7 +99,7 @@ func TestHolders_WhatANamespaceBindsCostsTheSameHoweverMuchItIs(t *testing.T) {
 }
 
 // A user is never a group, even if they have the same name.
-func TestHolders_AUserIsNoGroup(t *testing.T) {
+func TestHolders_UsersAreNotGroups(t *testing.T) {
 	h := NewHolders()
 	if concerns(h, h.SetClusterRoleBinding(bind("b", "viewer", groupSubject("ann"))), someone("ann")) {
 		t.Error("a binding of the group ann concerns the user ann")

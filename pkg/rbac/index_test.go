@@ -14,7 +14,7 @@ import (
 )
 
 // Each step states what it does, what alice may reach after it, and whether the reach of any user has changed.
-func TestIndex_FollowsEveryEventInAnyOrder(t *testing.T) {
+func TestIndex_EventsInAnyOrder(t *testing.T) {
 	type step struct {
 		name    string
 		event   func(*Index) bool
@@ -124,7 +124,7 @@ func TestIndex_FollowsEveryEventInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestIndex_RolesThatGrantNothingLeaveNoTrace(t *testing.T) {
+func TestIndex_EmptyRolesLeaveNoTrace(t *testing.T) {
 	index := NewIndex(getSets)
 	index.SetClusterRole(role("r", rule("red")))
 	index.SetClusterRoleBinding(bind("b", "r", userSubject("alice")))
@@ -149,7 +149,7 @@ func TestIndex_RolesThatGrantNothingLeaveNoTrace(t *testing.T) {
 }
 
 // Allocations stand for work here, because they do not depend on the machine: processing all subjects again takes thousands.
-func TestIndex_ABindingOfManyCostsTheSubjectsThatChange(t *testing.T) {
+func TestIndex_BindingCostFollowsChangedSubjects(t *testing.T) {
 	index := NewIndex(getSets)
 	index.SetClusterRole(role("r", rule("red")))
 	var subjects []rbacv1.Subject
@@ -172,7 +172,7 @@ func TestIndex_ABindingOfManyCostsTheSubjectsThatChange(t *testing.T) {
 	}
 }
 
-func TestSnapshot_IsTheSameAsLongAsNothingChanges(t *testing.T) {
+func TestSnapshot_UnchangedIsIdentical(t *testing.T) {
 	index := NewIndex(getSets)
 	first := index.Snapshot()
 	index.SetClusterRoleBinding(bind("b", "r", userSubject("alice")))
@@ -194,7 +194,7 @@ func TestSnapshot_IsTheSameAsLongAsNothingChanges(t *testing.T) {
 }
 
 // The term of a pair must differ from that of another pair whose concatenation is the same.
-func TestHash_KeepsNeighboursApart(t *testing.T) {
+func TestHash_SeparatesNeighbors(t *testing.T) {
 	one := func(who rbacv1.Subject, names ...string) string {
 		index := NewIndex(getSets)
 		index.SetClusterRole(role("r", rule(names...)))
@@ -225,7 +225,7 @@ func TestHash_KeepsNeighboursApart(t *testing.T) {
 }
 
 // Subjects whose rights are ignored change nothing, whatever their names.
-func TestIndex_IgnoresWhoseRightsDoNotCount(t *testing.T) {
+func TestIndex_IgnoresExcludedSubjects(t *testing.T) {
 	ignoring := getSets
 	ignoring.Ignored = []string{"agents:", "aws:"}
 	index := NewIndex(ignoring)

@@ -47,7 +47,7 @@ func TestNames_EmptyAndLen(t *testing.T) {
 	}
 }
 
-func TestNames_AllIsNotTheEmptySet(t *testing.T) {
+func TestNames_AllIsNotEmptySet(t *testing.T) {
 	if (Names{All: true}).Equal(Names{}) || !(Names{}).Equal(NamesOf()) || NamesOf("a").Equal(NamesOf("b")) {
 		t.Error("Equal confuses sets")
 	}
@@ -77,7 +77,7 @@ func TestNames_Diff(t *testing.T) {
 	}
 }
 
-func TestNames_AreNotChangedThroughWhatGoesInOrComesOut(t *testing.T) {
+func TestNames_AreImmutable(t *testing.T) {
 	in := []string{"b", "a"}
 	names := NamesOf(in...)
 	in[0] = "x"

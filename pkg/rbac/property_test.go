@@ -145,7 +145,7 @@ func (o *objects) rebuilt(r *rand.Rand, a Attributes) string {
 	return index.Snapshot().Hash()
 }
 
-func TestProperty_TheIndexAgreesWithTheRules(t *testing.T) {
+func TestProperty_IndexMatchesRules(t *testing.T) {
 	bindSets := getSets
 	bindSets.Subresource = "bind"
 	for _, asked := range []Attributes{getSets, bindSets} {
@@ -224,7 +224,7 @@ func forget(t *testing.T, index *Index, o *objects) {
 	}
 }
 
-func TestProperty_SnapshotsNeverChange(t *testing.T) {
+func TestProperty_SnapshotsAreImmutable(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	index, o := NewIndex(getSets), &objects{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
 	type memory struct {

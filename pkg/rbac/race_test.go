@@ -12,7 +12,7 @@ import (
 
 // One writer moves many users from one generation of names to the next; readers use the current snapshot. Each snapshot must be of one generation
 // only, and return the same twice. Run with -race.
-func TestSnapshot_IsReadWhileTheIndexGoesOn(t *testing.T) {
+func TestSnapshot_ConcurrentReads(t *testing.T) {
 	const users, generations, readers = 200, 200, 4
 
 	index := NewIndex(getSets)

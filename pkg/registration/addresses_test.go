@@ -14,7 +14,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-func TestAddresses_AreReadAsTheyAreWritten(t *testing.T) {
+func TestAddresses_RoundTrip(t *testing.T) {
 	ca, _, err := cert.GenerateSelfSignedCertKey("c", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestAddresses_AreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestAddresses_WhatIsWrong(t *testing.T) {
+func TestAddresses_Errors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                           "must be a list of addresses in JSON",
 		`{"url": "https://a"}`:                       "must be a list of addresses in JSON",

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAgentClaims_SayWhatTheyAreReadAs(t *testing.T) {
+func TestAgentClaims_RoundTrip(t *testing.T) {
 	var ca []byte
 	for _, der := range []string{"b", "a", "b"} {
 		ca = append(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(der)})...)
@@ -34,7 +34,7 @@ func TestAgentClaims_SayWhatTheyAreReadAs(t *testing.T) {
 }
 
 // Others write claims, too.
-func TestAgentClaims_WhatIsNoneIsNotRead(t *testing.T) {
+func TestAgentClaims_InvalidIsIgnored(t *testing.T) {
 	for _, claim := range []string{"", "v1\x1b[2J", "v1 ", "-rf", strings.Repeat("1", 129), "$(reboot)", "<b>"} {
 		if got := AgentVersion(claim); got != "" {
 			t.Errorf("%q is read as the version %q", claim, got)

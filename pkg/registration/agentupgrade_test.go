@@ -34,9 +34,9 @@ func TestSplitImage(t *testing.T) {
 	}
 }
 
-// TestAttack_OnlyTheImageOfAnAgentMayBeSet verifies that works can set only the image: with any other field of the pod, or an image of another
+// TestAttack_OnlyAgentImageMayChange verifies that works can set only the image: with any other field of the pod, or an image of another
 // repository, a user who may write works would get the identity of the cluster.
-func TestAttack_OnlyTheImageOfAnAgentMayBeSet(t *testing.T) {
+func TestAttack_OnlyAgentImageMayChange(t *testing.T) {
 	const manifest = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: a, name: hub-agent%META%}, spec: {%SPEC%template: {%TEMPLATE%spec: {%POD%
 		containers: [{name: hub-agent, image: %IMAGE%%CONTAINER%}%MORE%]}}}%OBJECT%}`
 	check := func(image string, fields map[string]string) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // The names that follow from the name of a cluster must not be used already.
-func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
+func TestCheckName_RejectsReserved(t *testing.T) {
 	shared := map[string]bool{AgentClusterRole: true, WorkClusterRole: true, ManagedClustersGroup: true, cluster.RecordNamespace: true}
 	for _, name := range []string{"registration", "work", "managed-clusters", "clusterhub-registration", "c1", "default", "workload"} {
 		collides := shared[ClusterRole(name)] || shared[ClusterGroup(name)] || shared[AWSGroup(name)] || shared[name]
@@ -22,7 +22,7 @@ func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
 	}
 }
 
-func TestNames_AreThoseOfUpstream(t *testing.T) {
+func TestNames_MatchUpstream(t *testing.T) {
 	for got, want := range map[string]string{
 		ClusterGroup("c1"):       "system:open-cluster-management:c1",
 		AWSGroup("c1"):           "open-cluster-management:c1",
@@ -46,7 +46,7 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 }
 
 // A list that is too long must not mean the same as an empty one, with which all users may request.
-func TestRequesters_OfWhichThereAreTooManyAreNone(t *testing.T) {
+func TestRequesters_TooManyAreInvalid(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2} {
 		users, err := Requesters(map[string]string{AnnotationRequesters: text})
 		if len(users) != want || err != nil {

@@ -147,9 +147,9 @@ func TestDelete_GivesUp(t *testing.T) {
 	}
 }
 
-// TestGet_HasNothingOfWhatItIsAskedWith: the fields of the requested object do not appear in the result, since decoding JSON does not reset fields
+// TestGet_ResultHasNoRequestedFields: the fields of the requested object do not appear in the result, since decoding JSON does not reset fields
 // that a response omits.
-func TestGet_HasNothingOfWhatItIsAskedWith(t *testing.T) {
+func TestGet_ResultHasNoRequestedFields(t *testing.T) {
 	c := interceptor.NewClient(newCluster(t), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 			return json.Unmarshal([]byte(`{"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "a"}}`), into)

@@ -140,8 +140,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApply_KeepsLabels verifies that an object has its own labels beside those of its owner: Kubernetes aggregates roles by labels.
-func TestApply_KeepsLabels(t *testing.T) {
+// TestApply_PreservesLabels verifies that an object has its own labels beside those of its owner: Kubernetes aggregates roles by labels.
+func TestApply_PreservesLabels(t *testing.T) {
 	for how, strategy := range map[string]Strategy{"update": Update, "apply": ServerSideApply("us")} {
 		t.Run(how, func(t *testing.T) {
 			c, labelled := newCluster(t), role("get")
@@ -169,8 +169,8 @@ func sameContent(want, have client.Object) bool {
 	return copyContent(want, now) == nil && equality.Semantic.DeepEqual(have, now) && RoleRefOf(have) == RoleRefOf(want)
 }
 
-// TestUpdate_ReplacesAllThatAnObjectIsAbout: no content that others put into our object stays, but their metadata does.
-func TestUpdate_ReplacesAllThatAnObjectIsAbout(t *testing.T) {
+// TestUpdate_ReplacesContentOfOthers: no content that others put into our object stays, but their metadata does.
+func TestUpdate_ReplacesContentOfOthers(t *testing.T) {
 	theirs := role("*", "us")
 	theirs.AggregationRule = &rbacv1.AggregationRule{}
 	theirs.Labels["theirs"] = "x"
@@ -201,7 +201,7 @@ func TestUpdate_ReplacesAllThatAnObjectIsAbout(t *testing.T) {
 	}
 }
 
-func TestStrategies_RefuseWhatTheyCannotDo(t *testing.T) {
+func TestStrategies_RejectUnsupported(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: account("us").ObjectMeta, Data: map[string]string{"a": "b"}}
 	c := newCluster(t, namespace("default"), config)
 	for name, strategy := range map[string]Strategy{"cannot be updated": Update, "only unstructured objects can": ServerSideApply("us")} {
@@ -235,8 +235,8 @@ func TestApply_Adopts(t *testing.T) {
 	}
 }
 
-// TestApplyAll_EndsWithTheFirstThatItCannot: a role of another owner is not granted by a binding that comes after it.
-func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
+// TestApplyAll_StopsAtFirstError: a role of another owner is not granted by a binding that comes after it.
+func TestApplyAll_StopsAtFirstError(t *testing.T) {
 	c := newCluster(t, namespace("default"), role("*"))
 	a := &Applier{Client: c, Owner: us, Strategy: Update}
 	err := a.ApplyAll(t.Context(), []client.Object{account(), role("get"), binding("a")}, nil)
@@ -251,8 +251,8 @@ func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
 	}
 }
 
-// TestApplyAll_MakesNamespaces: missing namespaces are created without an owner if requested.
-func TestApplyAll_MakesNamespaces(t *testing.T) {
+// TestApplyAll_CreatesNamespaces: missing namespaces are created without an owner if requested.
+func TestApplyAll_CreatesNamespaces(t *testing.T) {
 	c := newCluster(t)
 	a := &Applier{Client: c, Owner: us, Strategy: Update}
 	if err := a.ApplyAll(t.Context(), []client.Object{account()}, nil, "other"); !apierrors.IsNotFound(err) || c.get(namespace("default")) != nil {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestSettled_SendsOnlyWhatChangesSomething: an object that is as given is not written again; a change by others is reverted, and the removal of a
+// TestSettled_WritesOnlyChanges: an object that is as given is not written again; a change by others is reverted, and the removal of a
 // field is sent to the server.
-func TestSettled_SendsOnlyWhatChangesSomething(t *testing.T) {
+func TestSettled_WritesOnlyChanges(t *testing.T) {
 	const annotation = "example.com/sha256"
 	given := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

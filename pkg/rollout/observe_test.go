@@ -103,7 +103,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-func TestObserve_SaysNoMoreThanALine(t *testing.T) {
+func TestObserve_MessageIsOneLine(t *testing.T) {
 	o := Observe(WorkStatus{Generation: 1, Conditions: conditions(t, "Applied=False@1:"+strings.Repeat("ä\n", 10_000))}, false)
 	if len(o.Waits) > 160 || strings.ContainsAny(o.Waits, "\n\x1b") || !strings.HasSuffix(o.Waits, "…") {
 		t.Errorf("%d bytes: %q", len(o.Waits), o.Waits)

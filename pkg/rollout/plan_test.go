@@ -200,7 +200,7 @@ func TestDecide_Soak(t *testing.T) {
 }
 
 // A condition that is older than the work does not end its time.
-func TestDecide_DeadlineBeginsWithTheWork(t *testing.T) {
+func TestDecide_DeadlineStartsWithWork(t *testing.T) {
 	s := &Strategy{Type: Progressive, ProgressDeadline: time.Minute}
 	groups := one("c1 run")
 	c := groups[0].Clusters[0]

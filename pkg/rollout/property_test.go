@@ -161,7 +161,7 @@ func TestProperty_EveryClusterIsReached(t *testing.T) {
 }
 
 // Whatever happens, the invariants hold, and the time of the next plan is not in the past.
-func TestProperty_Anything(t *testing.T) {
+func TestProperty_Invariants(t *testing.T) {
 	for seed := range uint64(2000) {
 		w := newWorld(seed)
 		for range 30 {

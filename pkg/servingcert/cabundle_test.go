@@ -52,7 +52,7 @@ func run(t *testing.T, managers ...*Manager) {
 	t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-func TestRun_SetsTheCABundleOfOurAPIServicesOnly(t *testing.T) {
+func TestRun_SetsCABundleOfOwnAPIServices(t *testing.T) {
 	others := []*apiregistrationv1.APIService{
 		apiService("v1.", "", ""),
 		apiService("v1.other", "other", testService),
@@ -121,7 +121,7 @@ func TestRun_SetsTheCABundleOfOurAPIServicesOnly(t *testing.T) {
 	}
 }
 
-func TestRun_TriesAgainAfterFailures(t *testing.T) {
+func TestRun_RetriesAfterFailures(t *testing.T) {
 	aggregator := aggregatorfake.NewClientset(apiService("v1.a", testNamespace, testService))
 	var attempts atomic.Int32
 	aggregator.PrependReactor("patch", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -147,7 +147,7 @@ func TestRun_TriesAgainAfterFailures(t *testing.T) {
 	}
 }
 
-func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *testing.T) {
+func TestRun_StaleReplicaDoesNotRevertRotation(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	aggregator := aggregatorfake.NewClientset(apiService("v1.a", testNamespace, testService))
 	a := mustNew(t.Context(), t, testConfig(kube, aggregator, clock))
@@ -199,7 +199,7 @@ func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *test
 	}
 }
 
-func TestIsShadowed_OnlyOurGroupsThatTheHubServesItself(t *testing.T) {
+func TestIsShadowed_OwnGroupsServedByHub(t *testing.T) {
 	m := &Manager{config: Options{Namespace: testNamespace, Service: testService, Groups: []string{"ours.example.com"}}}
 	for _, test := range []struct {
 		group, service string

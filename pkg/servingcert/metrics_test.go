@@ -11,7 +11,7 @@ import (
 )
 
 // The metric is the expiry time of the current certificate, also after it was renewed.
-func TestMetric_IsWhenTheCertificateEnds(t *testing.T) {
+func TestMetric_CertificateExpiry(t *testing.T) {
 	clock := newClock()
 	m := mustNew(t.Context(), t, testConfig(newKubernetes(), nil, clock))
 	told := func() float64 {

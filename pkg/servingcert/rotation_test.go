@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func TestNew_ReplicasThatStartTogetherShareOneCA(t *testing.T) {
+func TestNew_ReplicasShareCA(t *testing.T) {
 	kube := newKubernetes()
 	const replicas = 8
 	gate := &sync.WaitGroup{}
@@ -62,7 +62,7 @@ func TestNew_ReplicasThatStartTogetherShareOneCA(t *testing.T) {
 	}
 }
 
-func TestCertificate_NamesTheServiceAndNothingElse(t *testing.T) {
+func TestCertificate_NamesServiceOnly(t *testing.T) {
 	m := mustNew(t.Context(), t, testConfig(newKubernetes(), nil, newClock()))
 	for name, accepted := range map[string]bool{
 		testHost:                    true,
@@ -91,7 +91,7 @@ func TestCertificate_NamesTheServiceAndNothingElse(t *testing.T) {
 }
 
 // The listener is k8s.io/apiserver's own, as in a running server.
-func TestRun_RenewsTheCertificateOfARunningServerAtTwoThirds(t *testing.T) {
+func TestRun_RenewsAtTwoThirds(t *testing.T) {
 	clock := newClock()
 	m := mustNew(t.Context(), t, testConfig(newKubernetes(), nil, clock))
 	controller := dynamiccertificates.NewDynamicServingCertificateController(&tls.Config{}, nil, m, nil, nil)
@@ -146,7 +146,7 @@ func TestRun_RenewsTheCertificateOfARunningServerAtTwoThirds(t *testing.T) {
 	})
 }
 
-func TestRotation_ACAIsPublishedAnHourBeforeItSigns(t *testing.T) {
+func TestRotation_CAIsPublishedBeforeUse(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	gate := &sync.WaitGroup{}
 	a := mustNew(t.Context(), t, testConfig(kube, nil, clock))
@@ -222,7 +222,7 @@ func TestRotation_ACAIsPublishedAnHourBeforeItSigns(t *testing.T) {
 	}
 }
 
-func TestRotation_ChangesOverOnTimeThoughTheSecretCannotBeReached(t *testing.T) {
+func TestRotation_CompletesWithoutSecret(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	m := mustNew(t.Context(), t, testConfig(kube, nil, clock))
 	oldCA := signedBy(t, m)
@@ -240,7 +240,7 @@ func TestRotation_ChangesOverOnTimeThoughTheSecretCannotBeReached(t *testing.T) 
 	}
 }
 
-func TestRotation_AnEndedCAIsReplacedAtOnce(t *testing.T) {
+func TestRotation_ExpiredCAIsReplaced(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	m := mustNew(t.Context(), t, testConfig(kube, nil, clock))
 	oldCA := signedBy(t, m)
@@ -254,7 +254,7 @@ func TestRotation_AnEndedCAIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
-func TestRotation_LeavesForeignKeysOfTheSecretAlone(t *testing.T) {
+func TestRotation_PreservesOtherKeysOfSecret(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	m := mustNew(t.Context(), t, testConfig(kube, nil, clock))
 	secret := getSecret(t, kube)
@@ -269,7 +269,7 @@ func TestRotation_LeavesForeignKeysOfTheSecretAlone(t *testing.T) {
 	}
 }
 
-func TestSync_ADeletedSecretMakesANewCAThatAloneIsTrusted(t *testing.T) {
+func TestSync_DeletedSecretCreatesSingleCA(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	a := mustNew(t.Context(), t, testConfig(kube, nil, clock))
 	b := mustNew(t.Context(), t, testConfig(kube, nil, clock))

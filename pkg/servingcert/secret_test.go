@@ -63,7 +63,7 @@ func goodSecret(t *testing.T) *corev1.Secret {
 	return secret
 }
 
-func TestNew_ABadSecretIsOneClearErrorAndStaysAsItIs(t *testing.T) {
+func TestNew_InvalidSecretIsAnError(t *testing.T) {
 	if _, err := decode(goodSecret(t)); err != nil {
 		t.Fatalf("the Secret to spoil is bad already: %v", err)
 	}
@@ -98,7 +98,7 @@ func TestNew_ABadSecretIsOneClearErrorAndStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestRun_GoesOnServingWhenTheSecretTurnsBadAndLogsNoKey(t *testing.T) {
+func TestRun_InvalidSecretDoesNotStopServing(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	ctx, log := withLog(t.Context())
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,7 +137,7 @@ func TestRun_GoesOnServingWhenTheSecretTurnsBadAndLogsNoKey(t *testing.T) {
 	}
 }
 
-func TestNew_WaitsForAKubeAPIServerThatIsNotReady(t *testing.T) {
+func TestNew_WaitsForKubeAPIServer(t *testing.T) {
 	kube := newKubernetes()
 	failures := 2
 	kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -166,7 +166,7 @@ func TestNew_WaitsForAKubeAPIServerThatIsNotReady(t *testing.T) {
 	}
 }
 
-func TestNew_TellsWhatItLacksWhenTheTimeIsUp(t *testing.T) {
+func TestNew_TimeoutReportsMissing(t *testing.T) {
 	kube := newKubernetes()
 	ctx, cancel := context.WithCancel(t.Context())
 	kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -179,7 +179,7 @@ func TestNew_TellsWhatItLacksWhenTheTimeIsUp(t *testing.T) {
 	}
 }
 
-func TestSync_ServesOnWhenTheRotationMayNotBeWritten(t *testing.T) {
+func TestSync_ForbiddenRotationContinuesServing(t *testing.T) {
 	kube, clock := newKubernetes(), newClock()
 	m := mustNew(t.Context(), t, testConfig(kube, nil, clock))
 	kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

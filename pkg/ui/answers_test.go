@@ -78,8 +78,8 @@ func TestAnswers_WhyCluster(t *testing.T) {
 	}
 }
 
-// TestAnswers_DoctorOnlyReads verifies that the doctor of the page only reads, and sends no dry run.
-func TestAnswers_DoctorOnlyReads(t *testing.T) {
+// TestAnswers_DoctorIsReadOnly verifies that the doctor of the page only reads, and sends no dry run.
+func TestAnswers_DoctorIsReadOnly(t *testing.T) {
 	f := startProxied(t)
 	f.hub.serves(map[string]string{"/version": `{"gitVersion":"v1.37.1"}`,
 		"/apis/apiregistration.k8s.io/v1/apiservices/v1.cluster.open-cluster-management.io": `{"kind":"APIService","apiVersion":"apiregistration.k8s.io/v1","metadata":{"name":"v1.cluster.open-cluster-management.io"}}`,
@@ -101,7 +101,7 @@ func TestAnswers_DoctorOnlyReads(t *testing.T) {
 	}
 }
 
-func TestAnswers_WhatTheHubConsistsOf(t *testing.T) {
+func TestAnswers_HubComponents(t *testing.T) {
 	f := startProxied(t)
 	const deployments = "/apis/apps/v1/namespaces/clusterhub-system/deployments"
 	f.hub.serves(map[string]string{"/version": `{}`, "/metrics": "apiserver_storage_size_bytes{storage_cluster_id=\"a\"} 1.5e+06\napiserver_storage_size_bytes{storage_cluster_id=\"b\"} 7\n",
@@ -117,7 +117,7 @@ func TestAnswers_WhatTheHubConsistsOf(t *testing.T) {
 	}
 }
 
-func TestAnswers_WhoMay(t *testing.T) {
+func TestAnswers_WhoCan(t *testing.T) {
 	f := startProxied(t)
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 	empty := `{"items":[]}`
@@ -191,8 +191,8 @@ func TestAnswers_Attack_OtherQuestions(t *testing.T) {
 	f.refused("too many at one time", f.proxied("GET", "/answers/doctor", ""), http.StatusTooManyRequests)
 }
 
-// TestAnswers_WhenTheHubDoesNot verifies that errors of the hub are passed on, without the credentials.
-func TestAnswers_WhenTheHubDoesNot(t *testing.T) {
+// TestAnswers_HubErrors verifies that errors of the hub are passed on, without the credentials.
+func TestAnswers_HubErrors(t *testing.T) {
 	f := startProxied(t)
 	for code, want := range map[int]int{http.StatusUnauthorized: 401, http.StatusInternalServerError: 502, http.StatusTooManyRequests: 429} {
 		f.hub.mu.Lock()

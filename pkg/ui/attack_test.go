@@ -143,7 +143,7 @@ func (f *fixture) smuggle(all map[string]string) {
 	}
 }
 
-func TestAttack_ATokenIsGoodOnceAndNotForLong(t *testing.T) {
+func TestAttack_TokenIsSingleUseAndExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions()
 		if _, _, ok := s.redeem(""); ok {
@@ -193,8 +193,8 @@ func TestAttack_ATokenIsGoodOnceAndNotForLong(t *testing.T) {
 	})
 }
 
-// TestSession_TheCookieIsForThePageAlone verifies that scripts cannot read the cookie, and that it is not sent for other sites.
-func TestSession_TheCookieIsForThePageAlone(t *testing.T) {
+// TestSession_CookieAttributes verifies that scripts cannot read the cookie, and that it is not sent for other sites.
+func TestSession_CookieAttributes(t *testing.T) {
 	f := start(t)
 	token := f.token()
 	a := f.do(f.request("POST", "/session", `{"token":"`+token+`"}`))

@@ -40,8 +40,8 @@ func TestPage_Files(t *testing.T) {
 	}
 }
 
-// TestPage_ForOtherSites verifies that other sites can only link a browser to the start of the page, although the page contains no secrets.
-func TestPage_ForOtherSites(t *testing.T) {
+// TestPage_LinksFromOtherSites verifies that other sites can only link a browser to the start of the page, although the page contains no secrets.
+func TestPage_LinksFromOtherSites(t *testing.T) {
 	f := start(t)
 	for name, r := range map[string]*http.Request{
 		"the address is typed":           f.request("GET", "/", "", opened("none")...),
@@ -69,7 +69,7 @@ func TestPage_ForOtherSites(t *testing.T) {
 	}
 }
 
-func TestSession_SaysWhatIsSeenByWhom(t *testing.T) {
+func TestSession_ReportsUserAndContext(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	f.hub.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
@@ -99,7 +99,7 @@ func TestSession_SaysWhatIsSeenByWhom(t *testing.T) {
 	}
 }
 
-func TestNew_IsForLoopbackAlone(t *testing.T) {
+func TestNew_LoopbackOnly(t *testing.T) {
 	good := Options{Hub: &rest.Config{Host: "https://hub.example"}, Files: fstest.MapFS{"index.html": {}}}
 	for address, ok := range map[string]bool{"127.0.0.1": true, "127.1.2.3": true, "::1": true, "0.0.0.0": false, "::": false, "10.0.0.1": false, "192.0.2.1": false} {
 		_, err := New(good, &net.TCPAddr{IP: net.ParseIP(address), Port: 1})

@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestAttack_AnotherUserOfTheMachine: a cookie that another user of the machine has obtained does not help, because that user's programs may not
+// TestAttack_OtherUserOfMachine: a cookie that another user of the machine has obtained does not help, because that user's programs may not
 // connect.
-func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
+func TestAttack_OtherUserOfMachine(t *testing.T) {
 	me, other := os.Getuid(), 65534
 	for name, test := range map[string]struct {
 		trusted []int
@@ -62,8 +62,8 @@ func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestOwner_OfEachFamily verifies that the addresses of both families are found, and that a closed connection has no user.
-func TestOwner_OfEachFamily(t *testing.T) {
+// TestOwner_BothAddressFamilies verifies that the addresses of both families are found, and that a closed connection has no user.
+func TestOwner_BothAddressFamilies(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {

@@ -62,8 +62,8 @@ func (f *fixture) proxied(method, path, body string, headers ...string) *http.Re
 	return r
 }
 
-// TestProxied_AsksTheHubAsWhoAsks verifies that the hub gets the token of the user, and no other credentials.
-func TestProxied_AsksTheHubAsWhoAsks(t *testing.T) {
+// TestProxied_SendsTokenOfUser verifies that the hub gets the token of the user, and no other credentials.
+func TestProxied_SendsTokenOfUser(t *testing.T) {
 	f := startProxied(t)
 	for _, token := range []string{idToken, "another.users.token"} {
 		a := f.do(f.proxied("GET", members+"?limit=1", "", "Authorization", "Bearer "+token, "Cookie", "_oauth2_proxy=secret", "Proxy-Authorization", "Basic eA==",
@@ -97,7 +97,7 @@ func TestProxied_AsksTheHubAsWhoAsks(t *testing.T) {
 	}
 }
 
-func TestProxied_SaysToEachUserWhoTheyAre(t *testing.T) {
+func TestProxied_ReportsUser(t *testing.T) {
 	f := startProxied(t)
 	f.hub.answer = func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -164,8 +164,8 @@ func TestProxied_Attack_OtherPagesAndPrograms(t *testing.T) {
 	}
 }
 
-// TestProxied_Attack_WhatIsNotRead verifies that it reads the same resources as "kubectl hub ui", by the same list.
-func TestProxied_Attack_WhatIsNotRead(t *testing.T) {
+// TestProxied_Attack_OtherResources verifies that it reads the same resources as "kubectl hub ui", by the same list.
+func TestProxied_Attack_OtherResources(t *testing.T) {
 	f := startProxied(t)
 	const review = "/hub/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	for name, test := range map[string]struct {
@@ -220,8 +220,8 @@ func TestProxied_Attack_SmuggledRequests(t *testing.T) {
 	})
 }
 
-// TestProxied_OtherSitesLeadToViews verifies that links to views are allowed, which users send each other, and which a login redirects to.
-func TestProxied_OtherSitesLeadToViews(t *testing.T) {
+// TestProxied_LinksToViewsAreAllowed verifies that links to views are allowed, which users send each other, and which a login redirects to.
+func TestProxied_LinksToViewsAreAllowed(t *testing.T) {
 	f := startProxied(t)
 	for _, path := range []string{"/", "/v/clusters/paris-1?q=a"} {
 		a := f.do(f.proxied("GET", path, "", append(opened("cross-site"), "Authorization", "")...))
@@ -234,8 +234,8 @@ func TestProxied_OtherSitesLeadToViews(t *testing.T) {
 	f.refused("a frame of another site", f.proxied("GET", "/v/clusters", "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"), 403)
 }
 
-// TestProxied_Attack_TokensAreShownNowhere verifies that the token is in no response and in no log, whatever fails.
-func TestProxied_Attack_TokensAreShownNowhere(t *testing.T) {
+// TestProxied_Attack_TokensAreNotDisclosed verifies that the token is in no response and in no log, whatever fails.
+func TestProxied_Attack_TokensAreNotDisclosed(t *testing.T) {
 	var logged bytes.Buffer
 	log.SetOutput(&logged)
 	t.Cleanup(func() { log.SetOutput(io.Discard) })
@@ -287,8 +287,8 @@ func TestProxied_WatchesEnd(t *testing.T) {
 	}
 }
 
-// TestProxied_Attack_WatchesWithoutEnd verifies that one user cannot use up all requests.
-func TestProxied_Attack_WatchesWithoutEnd(t *testing.T) {
+// TestProxied_Attack_WatchesAreLimited verifies that one user cannot use up all requests.
+func TestProxied_Attack_WatchesAreLimited(t *testing.T) {
 	f := startProxied(t)
 	f.running = newCounter(2, 3)
 	hold := make(chan struct{})
@@ -319,7 +319,7 @@ func TestProxied_Attack_WatchesWithoutEnd(t *testing.T) {
 	})
 }
 
-func TestNewProxied_Refuses(t *testing.T) {
+func TestNewProxied_Rejects(t *testing.T) {
 	_, way := startHub(t)
 	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 	for _, hosts := range [][]string{nil, {""}, {"*"}, {"*.example.com"}, {"https://hub.example.com"}, {"hub.example.com/"}, {"Hub.example.com"}, {"a b"}, {"a:b"}, {"[::1"}} {

@@ -19,9 +19,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// TestProxy_TheHubIsAskedAsTheUser verifies that a request to the hub has only the path, parameters and accepted formats of the browser's request,
+// TestProxy_SendsRequestAsUser verifies that a request to the hub has only the path, parameters and accepted formats of the browser's request,
 // and all credentials of the user.
-func TestProxy_TheHubIsAskedAsTheUser(t *testing.T) {
+func TestProxy_SendsRequestAsUser(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	headers := []string{"Cookie", cookie}
@@ -69,8 +69,8 @@ func TestProxy_TheHubIsAskedAsTheUser(t *testing.T) {
 	}
 }
 
-// TestProxy_TheHubIsAskedForJSON verifies that the hub responds in JSON, whatever formats the browser accepts: others could not be checked.
-func TestProxy_TheHubIsAskedForJSON(t *testing.T) {
+// TestProxy_RequestsJSON verifies that the hub responds in JSON, whatever formats the browser accepts: others could not be checked.
+func TestProxy_RequestsJSON(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -192,8 +192,8 @@ func TestProxy_Watches(t *testing.T) {
 	}
 }
 
-// TestProxy_AnAnswerThatBreaksOff verifies that an interrupted response does not look complete.
-func TestProxy_AnAnswerThatBreaksOff(t *testing.T) {
+// TestProxy_InterruptedResponse verifies that an interrupted response does not look complete.
+func TestProxy_InterruptedResponse(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	f.hub.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -240,8 +240,8 @@ func TestProxy_Questions(t *testing.T) {
 	f.refused("another method", f.request("DELETE", "/session", ""), http.StatusMethodNotAllowed)
 }
 
-// TestAttack_ManyAtOneTime verifies that a client beyond the limit gets an error, and that later clients are served.
-func TestAttack_ManyAtOneTime(t *testing.T) {
+// TestAttack_ConcurrentRequestsAreLimited verifies that a client beyond the limit gets an error, and that later clients are served.
+func TestAttack_ConcurrentRequestsAreLimited(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	f.hub.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -283,8 +283,8 @@ func TestAttack_ManyAtOneTime(t *testing.T) {
 	}
 }
 
-// TestAttack_ASlowBody verifies that the server does not wait for a slow body.
-func TestAttack_ASlowBody(t *testing.T) {
+// TestAttack_SlowBody verifies that the server does not wait for a slow body.
+func TestAttack_SlowBody(t *testing.T) {
 	f := start(t, func(c *Options) { c.askTimeout = 100 * time.Millisecond })
 	for name, sent := range map[string]string{
 		"the headers": "POST /session HTTP/1.1\r\nHost: " + f.host + "\r\n",

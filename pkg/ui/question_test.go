@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-func TestAsk_PassesOnWhatThePageNeeds(t *testing.T) {
+func TestAsk_AllowsRequestsOfPage(t *testing.T) {
 	for asked, want := range map[string]string{
 		"GET /version":                           "/version",
 		"GET /readyz":                            "/readyz",
@@ -163,8 +163,8 @@ func TestAttack_PathsParametersAndMethods(t *testing.T) {
 	}
 }
 
-// TestAttack_PathsAreNotCleanedBeforeTheyAreChecked verifies that nothing in front of the filter changes the path.
-func TestAttack_PathsAreNotCleanedBeforeTheyAreChecked(t *testing.T) {
+// TestAttack_PathsAreCheckedUnchanged verifies that nothing in front of the filter changes the path.
+func TestAttack_PathsAreCheckedUnchanged(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
 	for asked, code := range attacks {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestUntil_LooksLessAndLessOften verifies that a condition that holds soon is detected soon, and that one that takes long is polled once a second.
-func TestUntil_LooksLessAndLessOften(t *testing.T) {
+// TestUntil_BacksOff verifies that a condition that holds soon is detected soon, and that one that takes long is polled once a second.
+func TestUntil_BacksOff(t *testing.T) {
 	for after, most := range map[time.Duration]struct {
 		looks int
 		late  time.Duration

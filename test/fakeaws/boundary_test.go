@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-func TestBoundary_IsSetReadAndTakenAway(t *testing.T) {
+func TestBoundary_SetGetAndDelete(t *testing.T) {
 	w := newWorld(t)
 	first, second := must(w.hub.AddPolicy("team/first", AllowAll))(t), "arn:aws:iam::aws:policy/AdministratorAccess"
 	if first != "arn:aws:iam::"+hubID+":policy/team/first" {
@@ -44,7 +44,7 @@ func TestBoundary_IsSetReadAndTakenAway(t *testing.T) {
 	}
 }
 
-func TestBoundary_MustBeAPolicyThatIsThere(t *testing.T) {
+func TestBoundary_RequiresExistingPolicy(t *testing.T) {
 	w := newWorld(t)
 	arn := w.createRole(t, "r")
 	theirs := must(w.managed.AddPolicy("theirs", AllowAll))(t)
@@ -72,8 +72,8 @@ func TestBoundary_MustBeAPolicyThatIsThere(t *testing.T) {
 	}
 }
 
-// TestBoundary_LimitsWhatPoliciesAllow verifies that a boundary allows nothing by itself, and that policies allow nothing beyond it.
-func TestBoundary_LimitsWhatPoliciesAllow(t *testing.T) {
+// TestBoundary_LimitsPolicies verifies that a boundary allows nothing by itself, and that policies allow nothing beyond it.
+func TestBoundary_LimitsPolicies(t *testing.T) {
 	w := newWorld(t)
 	boundary := must(w.hub.AddPolicy("limits", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:*","Resource":"*"},
 		{"Effect":"Deny","Action":"eks:ListAccessEntries","Resource":"*"}]}`))(t)
@@ -92,8 +92,8 @@ func TestBoundary_LimitsWhatPoliciesAllow(t *testing.T) {
 	}
 }
 
-// TestBoundary_IsAConditionKey verifies that the condition is about the boundary that a role gets, or about the one that it has.
-func TestBoundary_IsAConditionKey(t *testing.T) {
+// TestBoundary_ConditionKey verifies that the condition is about the boundary that a role gets, or about the one that it has.
+func TestBoundary_ConditionKey(t *testing.T) {
 	w := newWorld(t)
 	ours, other := must(w.hub.AddPolicy("ours", AllowAll))(t), must(w.hub.AddPolicy("other", AllowAll))(t)
 	c := w.user(t, w.hub, "creator", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:*","Resource":"*",

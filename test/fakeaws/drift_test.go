@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-func TestTagging_AsksForTheRightThatItIsSaidToAskFor(t *testing.T) {
+func TestTagging_RequiresTagPermission(t *testing.T) {
 	entry := "arn:aws:eks:" + region + ":" + hubID + ":access-entry/hub/role/" + hubID + "/r/*"
 	for name, test := range map[string]struct {
 		tagging                        Tagging
@@ -68,7 +68,7 @@ func TestTagging_AsksForTheRightThatItIsSaidToAskFor(t *testing.T) {
 	}
 }
 
-func TestManagedPolicy_IsAttachedAndCounts(t *testing.T) {
+func TestManagedPolicy_IsAttachedAndEvaluated(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	c, name, ctx := w.root.iam, aws.String("r"), t.Context()
@@ -92,7 +92,7 @@ func TestManagedPolicy_IsAttachedAndCounts(t *testing.T) {
 	noError(t, nil, second(c.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})))
 }
 
-func TestAccessPolicy_IsAssociatedListedAndTakenAway(t *testing.T) {
+func TestAccessPolicy_AssociateListAndDisassociate(t *testing.T) {
 	w := newWorld(t)
 	c, arn, hub, ctx := w.root.eks, w.createRole(t, "r"), aws.String("hub"), t.Context()
 	noError(t, nil, second(w.entry(t, w.root, arn, nil)))
@@ -123,7 +123,7 @@ func TestAccessPolicy_IsAssociatedListedAndTakenAway(t *testing.T) {
 	}
 }
 
-func TestAge_MakesOlder(t *testing.T) {
+func TestAge_BackdatesRolesAndEntries(t *testing.T) {
 	w := newWorld(t)
 	arn := w.createRole(t, "r")
 	noError(t, nil, second(w.entry(t, w.root, arn, nil)))

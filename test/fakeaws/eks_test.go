@@ -22,7 +22,7 @@ func (w *world) entry(t *testing.T, c clients, arn string, change func(*eks.Crea
 	return c.eks.CreateAccessEntry(t.Context(), in)
 }
 
-func TestAccessEntry_IsMadeReadChangedAndDeleted(t *testing.T) {
+func TestAccessEntry_Lifecycle(t *testing.T) {
 	w := newWorld(t)
 	c, arn, hub := w.root.eks, w.createRole(t, "ocm-hub-1"), aws.String("hub")
 	begin := time.Now().Add(-2 * time.Second)
@@ -55,7 +55,7 @@ func TestAccessEntry_IsMadeReadChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestAccessEntry_ErrorsAreTheSDKsTypes(t *testing.T) {
+func TestAccessEntry_ErrorsHaveSDKTypes(t *testing.T) {
 	w := newWorld(t)
 	c, arn, hub, missing, ctx := w.root.eks, w.createRole(t, "r"), aws.String("hub"), aws.String("missing"), t.Context()
 	noError(t, nil, second(w.entry(t, w.root, arn, nil)))
@@ -101,7 +101,7 @@ func TestAccessEntry_ErrorsAreTheSDKsTypes(t *testing.T) {
 	wantType[*types.InvalidRequestException](t, err)
 }
 
-func TestAccessEntry_TheSameRequestTwiceIsOne(t *testing.T) {
+func TestAccessEntry_CreateIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	arn := w.createRole(t, "r")
 	with := func(username string) func(*eks.CreateAccessEntryInput) {
@@ -117,7 +117,7 @@ func TestAccessEntry_TheSameRequestTwiceIsOne(t *testing.T) {
 	wantType[*types.ResourceInUseException](t, second(w.entry(t, w.root, arn, with("b"))))
 }
 
-func TestAccessEntries_ArePagedAndBelongToARegion(t *testing.T) {
+func TestAccessEntries_PaginationAndRegions(t *testing.T) {
 	w := newWorld(t)
 	w.hub.AddCluster(Cluster{Name: "hub", Region: "eu-west-1"})
 	var want []string
@@ -143,7 +143,7 @@ func TestAccessEntries_ArePagedAndBelongToARegion(t *testing.T) {
 		"InvalidParameterException", "less than or equal to 100")
 }
 
-func TestAccessEntry_RightsAreOnClusterAndEntry(t *testing.T) {
+func TestAccessEntry_PermissionsOnClusterAndEntry(t *testing.T) {
 	w := newWorld(t)
 	arn := w.createRole(t, "r")
 	onCluster := w.user(t, w.hub, "cluster", allow("eks:*", w.clusterARN))
@@ -157,8 +157,8 @@ func TestAccessEntry_RightsAreOnClusterAndEntry(t *testing.T) {
 	noError(t, nil, second(onEntries.eks.DeleteAccessEntry(t.Context(), in)))
 }
 
-// TestAccessEntry_ConditionsTellWhichEntryItIs verifies that the condition keys are those of AWS's service authorization reference.
-func TestAccessEntry_ConditionsTellWhichEntryItIs(t *testing.T) {
+// TestAccessEntry_ConditionKeys verifies that the condition keys are those of AWS's service authorization reference.
+func TestAccessEntry_ConditionKeys(t *testing.T) {
 	w := newWorld(t)
 	ours, other := w.createRole(t, "ocm-hub-1"), w.createRole(t, "admin")
 	when := func(name, action, condition string) clients {

@@ -126,7 +126,7 @@ func (w *world) createRole(t *testing.T, name string) string {
 	return *out.Role.Arn
 }
 
-func TestOperations_AreThoseOfTheModelAndFailOnlyAsAWSDeclares(t *testing.T) {
+func TestOperations_MatchModelAndErrors(t *testing.T) {
 	n := 0
 	for service, model := range models {
 		for name, declared := range model.Operations {
@@ -148,7 +148,7 @@ func TestOperations_AreThoseOfTheModelAndFailOnlyAsAWSDeclares(t *testing.T) {
 	}
 }
 
-func TestError_ThatAWSDoesNotDeclareIsAFaultOfFakeAWS(t *testing.T) {
+func TestError_UndeclaredErrorIsAFault(t *testing.T) {
 	op := models["iam"].Operations["GetRole"]
 	if got := fail("NoSuchEntity", "x").complete("iam", op); got.Status != 404 || got.Code != "NoSuchEntity" {
 		t.Errorf("declared error became %+v", got)

@@ -22,7 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-func TestFault_ThrottlesEachServiceWithItsOwnCode(t *testing.T) {
+func TestFault_ThrottlingCodes(t *testing.T) {
 	w := newWorld(t)
 	remove := w.Inject(Fault{Err: Throttled})
 	_, err := w.root.iam.ListRoles(t.Context(), nil)
@@ -38,7 +38,7 @@ func TestFault_ThrottlesEachServiceWithItsOwnCode(t *testing.T) {
 	noError(t, nil, second(w.root.iam.ListRoles(t.Context(), nil)))
 }
 
-func TestFault_StrikesTheCallThatItIsFor(t *testing.T) {
+func TestFault_AffectsMatchingCall(t *testing.T) {
 	w := newWorld(t)
 	w.Inject(Fault{Operation: "iam:List*", Call: 2, Err: Internal})
 	var codes []string
@@ -79,7 +79,7 @@ func TestFault_ProbabilityIsReproducible(t *testing.T) {
 	}
 }
 
-func TestFault_CutAfterEffectIsACrashBetweenEffectAndAnswer(t *testing.T) {
+func TestFault_AfterEffectIsACrash(t *testing.T) {
 	w := newWorld(t)
 	w.Inject(Fault{Operation: "iam:CreateRole", Call: 1, Err: Cut})
 	w.Inject(Fault{Operation: "iam:CreateRole", Call: 2, Err: Cut, AfterEffect: true})
@@ -102,7 +102,7 @@ func TestFault_CutAfterEffectIsACrashBetweenEffectAndAnswer(t *testing.T) {
 	}
 }
 
-func TestFault_HookDecidesAndMayBlock(t *testing.T) {
+func TestFault_HookMayDecideAndBlock(t *testing.T) {
 	w := newWorld(t)
 	entered, leave := make(chan Call), make(chan error)
 	w.Inject(Fault{Operation: "iam:GetRole", Hook: func(c Call) error { entered <- c; return <-leave }})
@@ -118,7 +118,7 @@ func TestFault_HookDecidesAndMayBlock(t *testing.T) {
 	wantType[*types.ServiceFailureException](t, <-done)
 }
 
-func TestDelayVisibility_NewRolesAreHiddenFromReads(t *testing.T) {
+func TestDelayVisibility_NewRolesAreHidden(t *testing.T) {
 	get := func(w *world) error {
 		return second(w.root.iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("r")}))
 	}
@@ -165,7 +165,7 @@ func TestDelayVisibility_NewRolesAreHiddenFromReads(t *testing.T) {
 	})
 }
 
-func TestCalls_TellWhoDidWhatToWhat(t *testing.T) {
+func TestCalls_RecordCallers(t *testing.T) {
 	w := newWorld(t)
 	user := w.user(t, w.hub, "u", allow("iam:*", "*"))
 	arn := "arn:aws:iam::" + hubID + ":role/r"
@@ -197,8 +197,8 @@ func TestCalls_TellWhoDidWhatToWhat(t *testing.T) {
 	}
 }
 
-// TestServer_ManyAtOnce verifies that clusters can be created and deleted concurrently in spite of failures, with the SDK's own retries.
-func TestServer_ManyAtOnce(t *testing.T) {
+// TestServer_Concurrently verifies that clusters can be created and deleted concurrently in spite of failures, with the SDK's own retries.
+func TestServer_Concurrently(t *testing.T) {
 	w := newWorld(t)
 	w.Inject(Fault{Probability: 0.1, Err: Throttled})
 	w.Inject(Fault{Probability: 0.05, Err: Internal})

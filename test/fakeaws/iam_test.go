@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-func TestRole_IsReadAsItWasWritten(t *testing.T) {
+func TestRole_RoundTrips(t *testing.T) {
 	w := newWorld(t)
 	document := trust("arn:aws:iam::" + managedID + ":root")
 	begin := time.Now().Add(-2 * time.Second)
@@ -42,7 +42,7 @@ func TestRole_IsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestRole_ErrorsAreTheSDKsTypes(t *testing.T) {
+func TestRole_ErrorsHaveSDKTypes(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	c, name, missing, document := w.root.iam, aws.String("r"), aws.String("missing"), aws.String(allow("eks:*", "*"))
@@ -79,7 +79,7 @@ func TestRole_ErrorsAreTheSDKsTypes(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestRolePolicies_AreReplacedListedAndRead(t *testing.T) {
+func TestRolePolicies_ReplaceListAndGet(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	c, name := w.root.iam, aws.String("r")
@@ -116,7 +116,7 @@ func TestRolePolicies_AreReplacedListedAndRead(t *testing.T) {
 	}
 }
 
-func TestTrustPolicy_MustBeOneOfExistingPrincipals(t *testing.T) {
+func TestTrustPolicy_RequiresExistingPrincipals(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "other")
 	must(w.hub.AddUser("someone", AllowAll))(t)
@@ -145,7 +145,7 @@ func TestTrustPolicy_MustBeOneOfExistingPrincipals(t *testing.T) {
 	wantType[*types.LimitExceededException](t, create(strings.Replace(trust("*"), `"Effect"`, `"Sid":"`+strings.Repeat("x", trustQuota)+`","Effect"`, 1)))
 }
 
-func TestTrustPolicy_NamesTheUniqueIDOfAPrincipalThatIsGone(t *testing.T) {
+func TestTrustPolicy_DeletedPrincipalBecomesUniqueID(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "caller")
 	id := w.hub.Roles()["caller"].ID
@@ -169,7 +169,7 @@ func TestTrustPolicy_NamesTheUniqueIDOfAPrincipalThatIsGone(t *testing.T) {
 	}
 }
 
-func TestRoleTags_KeysDifferInMoreThanCase(t *testing.T) {
+func TestRoleTags_KeysAreCaseInsensitive(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	c, name := w.root.iam, aws.String("r")
@@ -196,7 +196,7 @@ func TestRoleTags_KeysDifferInMoreThanCase(t *testing.T) {
 	wantType[*types.LimitExceededException](t, tag("one-more", ""))
 }
 
-func TestListRoles_PagesByPathWithoutTags(t *testing.T) {
+func TestListRoles_PaginationByPath(t *testing.T) {
 	w := newWorld(t)
 	for i := range 7 {
 		must(w.hub.AddRole(Role{Name: fmt.Sprintf("R%d", i), Path: []string{"/a/", "/b/"}[i%2], Trust: trust(hubID), Tags: map[string]string{"a": "b"}}))(t)
@@ -216,7 +216,7 @@ func TestListRoles_PagesByPathWithoutTags(t *testing.T) {
 	}
 }
 
-func TestCreateRole_IsLimitedByTheQuota(t *testing.T) {
+func TestCreateRole_IsLimitedByQuota(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "a")
 	w.hub.SetRoleQuota(1)

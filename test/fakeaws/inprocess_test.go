@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-func TestInProcess_IsTheSameAWSInABubble(t *testing.T) {
+func TestInProcess_WorksInSynctestBubble(t *testing.T) {
 	w := newWorld(t)
 	config := w.hub.Config(w.hub.Root())
 	c := clients{iam: iam.NewFromConfig(config), eks: eks.NewFromConfig(config)}
@@ -52,7 +52,7 @@ func TestInProcess_IsTheSameAWSInABubble(t *testing.T) {
 	}
 }
 
-func TestChange_IsWhatOthersDoToRolesAndEntries(t *testing.T) {
+func TestChange_ByOthers(t *testing.T) {
 	w := newWorld(t)
 	arn := must(w.hub.AddRole(Role{Name: "a", Trust: trust(hubID), Policies: map[string]string{"p": allow("iam:*", "*")}, Tags: map[string]string{"k": "v"}}))(t)
 	noError(t, nil, second(w.root.eks.CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("hub"), PrincipalArn: &arn})))

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// TestLag_ReadsTellWhatWasBefore verifies that each write is visible to reads only after the delay of its kind, and that delays of other kinds have
+// TestLag_ReadsAreStale verifies that each write is visible to reads only after the delay of its kind, and that delays of other kinds have
 // no effect.
-func TestLag_ReadsTellWhatWasBefore(t *testing.T) {
+func TestLag_ReadsAreStale(t *testing.T) {
 	const admin, view = "arn:aws:iam::aws:policy/AdministratorAccess", "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
 	r, hub, p := aws.String("r"), aws.String("hub"), aws.String("p")
 	for name, test := range map[string]struct {
@@ -167,8 +167,8 @@ func TestLag_ReadsTellWhatWasBefore(t *testing.T) {
 	}
 }
 
-// TestLag_OfTwoWritesIsThatOfTheFirst verifies that after two writes within the delay, reads return the value before both.
-func TestLag_OfTwoWritesIsThatOfTheFirst(t *testing.T) {
+// TestLag_TwoWrites verifies that after two writes within the delay, reads return the value before both.
+func TestLag_TwoWrites(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	w.SetLag(Lag{Tags: Delay{Reads: 1}})

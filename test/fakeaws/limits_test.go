@@ -81,7 +81,7 @@ func TestLimits_AreTokenBucketsByOperationAndAccount(t *testing.T) {
 	}
 }
 
-func TestAWSLimits_AreOfAllOperations(t *testing.T) {
+func TestAWSLimits_ApplyToAllOperations(t *testing.T) {
 	limits := AWSLimits()
 	for name := range operations {
 		n := 0

@@ -31,9 +31,9 @@ func (w *world) raw(t *testing.T, service, method, path, body string) (int, stri
 	return resp.StatusCode, resp.Header.Get("X-Amzn-Errortype") + string(answer)
 }
 
-// TestModel_RequestsThatAWSWouldNotTakeAreRefused verifies that requests that AWS would reject are rejected, with one case for each kind of rule in
+// TestModel_InvalidRequestsAreRejected verifies that requests that AWS would reject are rejected, with one case for each kind of rule in
 // AWS's models.
-func TestModel_RequestsThatAWSWouldNotTakeAreRefused(t *testing.T) {
+func TestModel_InvalidRequestsAreRejected(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")
 	long := strings.Repeat("a", 65)
@@ -78,7 +78,7 @@ func TestModel_RequestsThatAWSWouldNotTakeAreRefused(t *testing.T) {
 	}
 }
 
-func TestServer_TakesNoEndlessBody(t *testing.T) {
+func TestServer_LimitsBody(t *testing.T) {
 	w := newWorld(t)
 	status, _ := w.raw(t, "iam", "POST", "/", "Version=2010-05-08&Action=ListRoles&Marker="+strings.Repeat("a", maxBody))
 	if status != http.StatusBadRequest {

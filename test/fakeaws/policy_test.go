@@ -29,7 +29,7 @@ func TestLike_MatchesAWSWildcards(t *testing.T) {
 	}
 }
 
-func TestCondition_HoldsAsAWSDescribes(t *testing.T) {
+func TestCondition_MatchesAWSDocumentation(t *testing.T) {
 	for _, tc := range []struct {
 		condition string
 		want      bool

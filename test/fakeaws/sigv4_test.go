@@ -44,7 +44,7 @@ func TestSignature_AWSExample(t *testing.T) {
 	}
 }
 
-func TestSignature_WrongCredentialsAreRefusedWithAWSCodes(t *testing.T) {
+func TestSignature_WrongCredentials(t *testing.T) {
 	w := newWorld(t)
 	good := w.hub.Root()
 	user := must(w.hub.AddUser("u", AllowAll))(t)
@@ -96,8 +96,8 @@ func TestSignature_WrongCredentialsAreRefusedWithAWSCodes(t *testing.T) {
 	})
 }
 
-// TestSignature_CoversAllOfTheRequest changes each part of a signed request.
-func TestSignature_CoversAllOfTheRequest(t *testing.T) {
+// TestSignature_CoversWholeRequest changes each part of a signed request.
+func TestSignature_CoversWholeRequest(t *testing.T) {
 	w := newWorld(t)
 	root := w.hub.Root()
 	sign := func(t *testing.T) *http.Request {
@@ -143,7 +143,7 @@ func TestSignature_CoversAllOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestSignature_IsGoodForFifteenMinutes(t *testing.T) {
+func TestSignature_ExpiresAfterFifteenMinutes(t *testing.T) {
 	w := newWorld(t)
 	for offset, good := range map[time.Duration]bool{0: true, 14 * time.Minute: true, -14 * time.Minute: true, 16 * time.Minute: false, -16 * time.Minute: false} {
 		w.SetClock(func() time.Time { return time.Now().Add(offset) })
@@ -157,7 +157,7 @@ func TestSignature_IsGoodForFifteenMinutes(t *testing.T) {
 	}
 }
 
-func TestServer_TellsItsTimeSoThatTheSDKCorrectsItsClock(t *testing.T) {
+func TestServer_ClockSkewIsCorrectedBySDK(t *testing.T) {
 	w := newWorld(t)
 	w.SetClock(func() time.Time { return time.Now().Add(3 * time.Hour) })
 	config := w.hub.Config(w.hub.Root())

@@ -73,7 +73,7 @@ func (s *seed) refused(t *testing.T) {
 	wantCode(t, err, "AccessDenied", "is not authorized to perform: sts:AssumeRole on resource: "+s.hubARN)
 }
 
-func TestSeed_HashOfItsTestVectors(t *testing.T) {
+func TestSeed_HashOfTestVectors(t *testing.T) {
 	for input, want := range map[[4]string]string{
 		{"hubaccount1", "hubcluster1", "managedaccount1", "managedcluster1"}: "79e99112993014816615711cbd35a9bc",
 		{"123456789012", "hub-cluster1", "123456789012", "managed-cluster1"}: "7f8141296c75f2871e3d030f85c35692",
@@ -84,7 +84,7 @@ func TestSeed_HashOfItsTestVectors(t *testing.T) {
 	}
 }
 
-func TestSeed_TheManagedClusterBecomesItsRoleOnTheHub(t *testing.T) {
+func TestSeed_ManagedClusterAssumesRole(t *testing.T) {
 	s := newSeed(t)
 	out, err := s.managedCluster.sts.AssumeRole(t.Context(), assume(s.hubARN, "agent"))
 	c := as(t, s.world.hub, out, err)
@@ -105,7 +105,7 @@ func TestSeed_TheManagedClusterBecomesItsRoleOnTheHub(t *testing.T) {
 	}
 }
 
-func TestAssumeRole_NeedsEveryTagOfTheTrustPolicy(t *testing.T) {
+func TestAssumeRole_RequiresAllTags(t *testing.T) {
 	s := newSeed(t)
 	managedAdmin := clientsOf(s.managed.Config(s.managed.Root())).iam
 	role := aws.String("ocm-managed-cluster-" + s.hash)
@@ -124,7 +124,7 @@ func TestAssumeRole_NeedsEveryTagOfTheTrustPolicy(t *testing.T) {
 	}
 }
 
-func TestAssumeRole_AcrossAccountsNeedsTheCallersOwnPolicy(t *testing.T) {
+func TestAssumeRole_AcrossAccountsRequiresCallerPolicy(t *testing.T) {
 	s := newSeed(t)
 	admin := clientsOf(s.managed.Config(s.managed.Root())).iam
 	role, policy := aws.String("ocm-managed-cluster-"+s.hash), aws.String("assume")
@@ -142,7 +142,7 @@ func TestAssumeRole_AcrossAccountsNeedsTheCallersOwnPolicy(t *testing.T) {
 	}
 }
 
-func TestAssumeRole_APrincipalMadeAnewIsAnother(t *testing.T) {
+func TestAssumeRole_RecreatedPrincipalIsDifferent(t *testing.T) {
 	s := newSeed(t)
 	before := s.managedCluster
 	s.managed.RemoveRole("ocm-managed-cluster-" + s.hash)
@@ -155,7 +155,7 @@ func TestAssumeRole_APrincipalMadeAnewIsAnother(t *testing.T) {
 	noError(t, nil, second(s.managedCluster.sts.AssumeRole(t.Context(), assume(s.hubARN, "agent"))))
 }
 
-func TestAssumeRole_SessionsEndWithTheirRole(t *testing.T) {
+func TestAssumeRole_SessionsEndWithRole(t *testing.T) {
 	s := newSeed(t)
 	out, err := s.managedCluster.sts.AssumeRole(t.Context(), assume(s.hubARN, "agent"))
 	c := as(t, s.world.hub, out, err)
@@ -168,7 +168,7 @@ func TestAssumeRole_SessionsEndWithTheirRole(t *testing.T) {
 	wantCode(t, second(c.sts.GetCallerIdentity(t.Context(), nil)), "InvalidClientTokenId", "")
 }
 
-func TestAssumeRole_InItsAccountARoleMayTrustACallerByNameOrTheWholeAccount(t *testing.T) {
+func TestAssumeRole_TrustInSameAccount(t *testing.T) {
 	w := newWorld(t)
 	weak, strong := w.user(t, w.hub, "weak", allow("eks:*", "*")), w.user(t, w.hub, "strong", AllowAll)
 	forbidden := w.user(t, w.hub, "forbidden", strings.Replace(AllowAll, "Allow", "Deny", 1))
@@ -202,7 +202,7 @@ func TestAssumeRole_InItsAccountARoleMayTrustACallerByNameOrTheWholeAccount(t *t
 	}
 }
 
-func TestAssumeRole_DurationIsLimitedByTheRoleAndByChaining(t *testing.T) {
+func TestAssumeRole_DurationLimits(t *testing.T) {
 	w := newWorld(t)
 	user := w.user(t, w.hub, "u", AllowAll)
 	long := must(w.hub.AddRole(Role{Name: "long", Trust: trust(hubID), MaxSessionDuration: 4 * time.Hour, Policies: map[string]string{"all": AllowAll}}))(t)
@@ -221,7 +221,7 @@ func TestAssumeRole_DurationIsLimitedByTheRoleAndByChaining(t *testing.T) {
 	wantCode(t, second(request(user, long, 13)), "ValidationError", "less than or equal to 43200")
 }
 
-func TestAssumeRole_PartitionsAreApart(t *testing.T) {
+func TestAssumeRole_PartitionsAreSeparate(t *testing.T) {
 	w := newWorld(t)
 	china := must(w.AddAccount("999988887777", "cn-north-1"))(t)
 	arn := must(china.AddRole(Role{Name: "r", Trust: trust("*")}))(t)
@@ -229,7 +229,7 @@ func TestAssumeRole_PartitionsAreApart(t *testing.T) {
 	noError(t, nil, second(w.user(t, china, "u", AllowAll).sts.AssumeRole(t.Context(), assume(arn, "s1"))))
 }
 
-func TestAssumeRole_WhatIsNotServedIsRefused(t *testing.T) {
+func TestAssumeRole_UnsupportedIsRejected(t *testing.T) {
 	w := newWorld(t)
 	arn := must(w.hub.AddRole(Role{Name: "r", Trust: trust(hubID)}))(t)
 	in := assume(arn, "s1")

@@ -41,7 +41,7 @@ func (s *seed) withAccess(t *testing.T) clients {
 	return as(t, s.world.hub, out, err)
 }
 
-func TestAuthenticate_TokenOfARoleWithAnEntry(t *testing.T) {
+func TestAuthenticate_RoleWithEntry(t *testing.T) {
 	s := newSeed(t)
 	c := s.withAccess(t)
 	user := must(s.Authenticate(s.clusterARN, eksToken(t, c.sts, "hub")))(t)
@@ -71,7 +71,7 @@ func TestAuthenticate_TokenOfARoleWithAnEntry(t *testing.T) {
 	}
 }
 
-func TestAuthenticate_EntryIsForTheRoleThatWasThere(t *testing.T) {
+func TestAuthenticate_EntryIsForRoleID(t *testing.T) {
 	s := newSeed(t)
 	c := s.withAccess(t)
 	token := eksToken(t, c.sts, "hub")
@@ -88,9 +88,9 @@ func TestAuthenticate_EntryIsForTheRoleThatWasThere(t *testing.T) {
 	}
 }
 
-// TestAuthenticate_DefaultUsernameHasTheSession verifies that the default username has the session: STS returns the session's ARN without the path of
+// TestAuthenticate_DefaultUsernameHasSession verifies that the default username has the session: STS returns the session's ARN without the path of
 // its role, while the entry has the role's ARN with it. The username that EKS derives has no path.
-func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
+func TestAuthenticate_DefaultUsernameHasSession(t *testing.T) {
 	w := newWorld(t)
 	arn := must(w.hub.AddRole(Role{Name: "r", Path: "/team/a/", Trust: trust(hubID)}))(t)
 	noError(t, nil, second(w.entry(t, w.root, arn, nil)))
@@ -121,7 +121,7 @@ func (w *world) review(t *testing.T, clusterARN, token string) (review tokenRevi
 	return review
 }
 
-func TestTokenWebhook_AnswersAKubeAPIServer(t *testing.T) {
+func TestTokenWebhook_ServesKubeAPIServer(t *testing.T) {
 	s := newSeed(t)
 	c := s.withAccess(t)
 	for token, want := range map[string]bool{eksToken(t, c.sts, "hub"): true, "k8s-aws-v1.abc": false} {
@@ -133,9 +133,9 @@ func TestTokenWebhook_AnswersAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// TestTokenWebhook_AsksForAWSAuthAsTheModeSays verifies that a caller with an access entry is authenticated by it, and that aws-auth is used for
+// TestTokenWebhook_AuthenticationModes verifies that a caller with an access entry is authenticated by it, and that aws-auth is used for
 // other callers depending on the mode of the cluster.
-func TestTokenWebhook_AsksForAWSAuthAsTheModeSays(t *testing.T) {
+func TestTokenWebhook_AuthenticationModes(t *testing.T) {
 	for mode, want := range map[string]map[string]string{
 		"API":                {"without": "", "with an entry": "by its entry"},
 		"API_AND_CONFIG_MAP": {"without": "by aws-auth", "with an entry": "by its entry"},

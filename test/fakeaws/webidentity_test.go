@@ -95,7 +95,7 @@ func (w *webIdentityWorld) assume(t *testing.T, token string) (*sts.AssumeRoleWi
 	})
 }
 
-func TestWebIdentity_TokenOfTheServiceAccountGivesTheRole(t *testing.T) {
+func TestWebIdentity_ServiceAccountTokenAssumesRole(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	out := must(w.assume(t, signToken(t, w.key, claims{"alg": "ES256", "kid": "1"}, goodClaims())))(t)
 	if *out.SubjectFromWebIdentityToken != serviceAccount || *out.Audience != "sts.amazonaws.com" {
@@ -108,7 +108,7 @@ func TestWebIdentity_TokenOfTheServiceAccountGivesTheRole(t *testing.T) {
 	}
 }
 
-func TestIssuer_SignsTokensThatGiveTheRole(t *testing.T) {
+func TestIssuer_TokensAssumeRole(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	i := must(w.hub.AddIssuer(strings.TrimPrefix(issuer, "https://")))(t)
 	noError(t, nil, second(w.assume(t, must(i.Token(serviceAccount, time.Hour))(t))))
@@ -118,7 +118,7 @@ func TestIssuer_SignsTokensThatGiveTheRole(t *testing.T) {
 	wantCode(t, err, "ExpiredTokenException", "")
 }
 
-func TestWebIdentity_OtherTokensAreRefused(t *testing.T) {
+func TestWebIdentity_OtherTokensAreRejected(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	with := func(change claims) claims {
 		c := goodClaims()
@@ -167,7 +167,7 @@ func TestWebIdentity_OtherTokensAreRefused(t *testing.T) {
 	wantCode(t, err, "AccessDenied", "") // its trust is for AssumeRole only
 }
 
-func TestWebIdentity_KeysComeAsJWKS(t *testing.T) {
+func TestWebIdentity_JWKS(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	rsaKey := must(rsa.GenerateKey(rand.Reader, 2048))(t)
 	b64 := base64.RawURLEncoding.EncodeToString
@@ -190,8 +190,8 @@ func TestWebIdentity_KeysComeAsJWKS(t *testing.T) {
 	}
 }
 
-// TestWebIdentity_TheSDKFindsItsWayByTheEnvironment uses the SDK's default chain, as a pod with IRSA does.
-func TestWebIdentity_TheSDKFindsItsWayByTheEnvironment(t *testing.T) {
+// TestWebIdentity_SDKDefaultChain uses the SDK's default chain, as a pod with IRSA does.
+func TestWebIdentity_SDKDefaultChain(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	file := filepath.Join(t.TempDir(), "token")
 	noError(t, nil, os.WriteFile(file, []byte(signToken(t, w.key, claims{"alg": "ES256"}, goodClaims())), 0o600))

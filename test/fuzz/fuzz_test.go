@@ -49,9 +49,9 @@ func generator(t *testing.T, seed uint64) *Generator {
 	return g
 }
 
-// TestRequest_FollowsFromSeedAndNumber verifies that the number and the seed determine a request, and that successive numbers go through all
+// TestRequest_IsDeterministic verifies that the number and the seed determine a request, and that successive numbers go through all
 // operations.
-func TestRequest_FollowsFromSeedAndNumber(t *testing.T) {
+func TestRequest_IsDeterministic(t *testing.T) {
 	const n = 500
 	g, again, other := generator(t, 1), generator(t, 1), generator(t, 2)
 	same := 0

@@ -110,7 +110,7 @@ func dial(address string) error {
 	}, address, &corev1.HTTPGetAction{Path: "/ready"})
 }
 
-func TestPod_EndsAsItIsAsked(t *testing.T) {
+func TestPod_TerminatesAsRequested(t *testing.T) {
 	f := newFixture(t)
 	f.create("polite", probed)
 	f.create("stubborn", strings.Replace(probed, "[--address=:8080]", "[--address=:8080, --stubborn]", 1))
@@ -214,8 +214,8 @@ volumes: [{name: kept, persistentVolumeClaim: {claimName: kept}}]
 	}
 }
 
-// TestPod_IsStartedAgain verifies that a container that fails is restarted with a backoff, and that the status has the reason why it waits.
-func TestPod_IsStartedAgain(t *testing.T) {
+// TestPod_IsRestarted verifies that a container that fails is restarted with a backoff, and that the status has the reason why it waits.
+func TestPod_IsRestarted(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", `{restartPolicy: OnFailure, containers: [{name: main, args: [--exit=4]}]}`)
 	f.create("done", `{restartPolicy: OnFailure, containers: [{name: main, args: [--exit=0]}]}`)
@@ -250,8 +250,8 @@ func (s *strict) Error(args ...any) {
 
 func (s *strict) Helper() {}
 
-// TestPod_WhatIsNotKnownFailsTheTest verifies that an unsupported field fails the test, and that the pod does not run.
-func TestPod_WhatIsNotKnownFailsTheTest(t *testing.T) {
+// TestPod_UnsupportedFieldFailsTest verifies that an unsupported field fails the test, and that the pod does not run.
+func TestPod_UnsupportedFieldFailsTest(t *testing.T) {
 	f := newFixture(t)
 	// Another kubelet runs another node. Pods are assigned to it by their nodeName.
 	s := &strict{TB: t}

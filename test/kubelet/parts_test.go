@@ -83,8 +83,8 @@ func TestContainerLog_IsBounded(t *testing.T) {
 	}
 }
 
-// TestSet_HasTheTimeOfTheLastChange verifies that the condition Ready of a pod has the time of its last transition, which Deployments use.
-func TestSet_HasTheTimeOfTheLastChange(t *testing.T) {
+// TestSet_LastTransitionTime verifies that the condition Ready of a pod has the time of its last transition, which Deployments use.
+func TestSet_LastTransitionTime(t *testing.T) {
 	var status corev1.PodStatus
 	for _, step := range []struct {
 		ready       bool

@@ -49,8 +49,8 @@ volumes:
 - {name: data, emptyDir: {}}
 `
 
-// TestPod_GetsWhatItSays verifies that a pod gets what its spec has, and nothing else, and that mounted objects are updated.
-func TestPod_GetsWhatItSays(t *testing.T) {
+// TestPod_HasWhatSpecHas verifies that a pod gets what its spec has, and nothing else, and that mounted objects are updated.
+func TestPod_HasWhatSpecHas(t *testing.T) {
 	t.Setenv("OF_THE_TEST", "leaks")
 	f := newFixture(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"password": "p1", "user": "u"}}
@@ -175,8 +175,8 @@ func TestPod_GetsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestPod_WithoutAToken verifies that a pod without a token volume has no token.
-func TestPod_WithoutAToken(t *testing.T) {
+// TestPod_WithoutToken verifies that a pod without a token volume has no token.
+func TestPod_WithoutToken(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", `
 automountServiceAccountToken: false
@@ -188,9 +188,9 @@ containers: [{name: main, args: [--address=:8080], ports: [{containerPort: 8080}
 	}
 }
 
-// TestPod_ReachesWhatItMay verifies that a pod can connect to the API server and to the servers that the test allows, and to no others of this
+// TestPod_ReachableServers verifies that a pod can connect to the API server and to the servers that the test allows, and to no others of this
 // machine.
-func TestPod_ReachesWhatItMay(t *testing.T) {
+func TestPod_ReachableServers(t *testing.T) {
 	f := newFixture(t)
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -135,8 +135,8 @@ func TestFind_Short(t *testing.T) {
 	}
 }
 
-// TestFind_Nothing: what belongs to a key and is not secret is not taken for it.
-func TestFind_Nothing(t *testing.T) {
+// TestFind_PublicPartsAreIgnored: what belongs to a key and is not secret is not taken for it.
+func TestFind_PublicPartsAreIgnored(t *testing.T) {
 	secrets := Secrets{}
 	value := key(t)
 	secrets.AddFrom("key", value)

@@ -72,7 +72,7 @@ func TestPlant_IsReverted(t *testing.T) {
 	}
 }
 
-func TestPlant_NamesTheFaultThatDoesNotApply(t *testing.T) {
+func TestPlant_NamesInapplicableFault(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one one"), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,8 +120,8 @@ func TestFirstFailure(t *testing.T) {
 	}
 }
 
-// TestFirst_OnlyATestThatPassesWithoutTheFaultCatchesIt runs go test in a module whose test fails with a fault, always, once, or on a slow machine.
-func TestFirst_OnlyATestThatPassesWithoutTheFaultCatchesIt(t *testing.T) {
+// TestFirst_RequiresPassWithoutFault runs go test in a module whose test fails with a fault, always, once, or on a slow machine.
+func TestFirst_RequiresPassWithoutFault(t *testing.T) {
 	// The two files are outside of the module, so that the cache of go test does not know them.
 	dir, once, slow := t.TempDir(), filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "slow")
 	write := func(path, content string) {
@@ -181,7 +181,7 @@ func TestA(t *testing.T) {
 	}
 }
 
-func TestCopyTree_IsWhatGitKnows(t *testing.T) {
+func TestCopyTree_MatchesGit(t *testing.T) {
 	// The copy is made in a repository of its own: that of the product has a copy that mutants may be using.
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "init", "--quiet").CombinedOutput(); err != nil {

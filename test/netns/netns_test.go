@@ -12,8 +12,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// TestCluster_ReachesNothing verifies that the cluster cannot connect to servers outside, and that clients outside can connect to it.
-func TestCluster_ReachesNothing(t *testing.T) {
+// TestCluster_IsIsolated verifies that the cluster cannot connect to servers outside, and that clients outside can connect to it.
+func TestCluster_IsIsolated(t *testing.T) {
 	bin := binaries.Kubernetes(t, t.TempDir())
 	outside, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -85,8 +85,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestSchedule_OnABusyMachine shows that jobs that wait run one at a time if no core is spare, and that jobs that compute run beside them.
-func TestSchedule_OnABusyMachine(t *testing.T) {
+// TestSchedule_OnBusyMachine shows that jobs that wait run one at a time if no core is spare, and that jobs that compute run beside them.
+func TestSchedule_OnBusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting, most atomic.Int32
 		jobs := []job{{Title: "a", Kind: kindWait}, {Title: "b", Kind: kindWait}, {Title: "units", Kind: kindCompute}, {Title: "c", Kind: kindWait}}
@@ -171,7 +171,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-func TestExecute_EndsWithItsContext(t *testing.T) {
+func TestExecute_EndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	go func() {

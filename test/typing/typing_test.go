@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestShell_IsOneSession verifies that a command has the state that the previous one left.
-func TestShell_IsOneSession(t *testing.T) {
+// TestShell_KeepsState verifies that a command has the state that the previous one left.
+func TestShell_KeepsState(t *testing.T) {
 	s, code := newShell(t, t.TempDir(), "PATH="+os.Getenv("PATH")), 0
 	for _, c := range []struct {
 		typed, prints string
@@ -44,8 +44,8 @@ func TestShell_IsOneSession(t *testing.T) {
 	}
 }
 
-// TestValues_AreOfTheSession verifies that replacements are values of words in the session, and are never empty.
-func TestValues_AreOfTheSession(t *testing.T) {
+// TestValues_AreOfSession verifies that replacements are values of words in the session, and are never empty.
+func TestValues_AreOfSession(t *testing.T) {
 	s := New(t, t.TempDir(), "PATH="+os.Getenv("PATH"))
 	s.Types([]pages.Block{{Commands: []pages.Command{{Text: "token='a b'"}}}})
 	for word, want := range map[string]string{`"$token"`: "a b", `"$(cut -d' ' -f2 <<<"$token")"`: "b", `"$none"`: "", `"$(false)"`: ""} {
@@ -56,9 +56,9 @@ func TestValues_AreOfTheSession(t *testing.T) {
 	}
 }
 
-// TestTerminal_GoesOnWhileOthersAreTyped verifies that a command in a different terminal runs until it has printed the expected output, or until the
+// TestTerminal_RunsConcurrently verifies that a command in a different terminal runs until it has printed the expected output, or until the
 // limit, and leaves no process.
-func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
+func TestTerminal_RunsConcurrently(t *testing.T) {
 	dir, env := t.TempDir(), "PATH="+os.Getenv("PATH")
 	for _, c := range []struct {
 		typed, output, differs string
@@ -90,8 +90,8 @@ func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 	}
 }
 
-// TestTerminal_LeavesNothing verifies that the children of a command are stopped with it, even if they ignore Ctrl-C.
-func TestTerminal_LeavesNothing(t *testing.T) {
+// TestTerminal_LeavesNoProcesses verifies that the children of a command are stopped with it, even if they ignore Ctrl-C.
+func TestTerminal_LeavesNoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, pages.Command{Text: "trap '' INT; sleep 1000 & echo started; exit 0", Output: "started"}, "said", dir, "PATH="+os.Getenv("PATH"))
 	if err := term.close(await.Limit); err != nil {
@@ -103,8 +103,8 @@ func TestTerminal_LeavesNothing(t *testing.T) {
 	})
 }
 
-// TestReads_AreCommandsThatChangeNothing verifies that only such commands are repeated.
-func TestReads_AreCommandsThatChangeNothing(t *testing.T) {
+// TestReads_AreReadOnlyCommands verifies that only such commands are repeated.
+func TestReads_AreReadOnlyCommands(t *testing.T) {
 	for typed, want := range map[string]bool{
 		"kubectl get csm":                                      true,
 		"kubectl -n dev get placementdecisions":                true,

@@ -50,7 +50,7 @@ func dirOf(t *testing.T, module string) string {
 }
 
 // A program that is moved from their types to ours finds the same names with the same values.
-func TestConstants_AreThoseOfUpstream(t *testing.T) {
+func TestConstants_MatchUpstream(t *testing.T) {
 	theirs, ours := dirOf(t, "open-cluster-management.io/api"), dirOf(t, "github.com/clusterhub/clusterhub")
 	// What is asked for by name, so that the test does not pass because nothing is compared.
 	wanted := map[string][]string{

@@ -116,7 +116,7 @@ func through(t *testing.T, from runtime.Object, to runtime.Object) runtime.Objec
 	return into
 }
 
-func TestTypes_AreThoseOfUpstream(t *testing.T) {
+func TestTypes_MatchUpstream(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(fmt.Sprintf("%T", kind.ours), func(t *testing.T) {
 			for seed := range int64(300) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestParse_HasCommandsAndTheirOutput(t *testing.T) {
+func TestParse_CommandsAndOutput(t *testing.T) {
 	blocks, err := Parse("a.md", strings.ReplaceAll(`# A
 <!-- run:
 $ make up
@@ -99,7 +99,7 @@ helm template
 	}
 }
 
-func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
+func TestParse_RejectsInvalidBlocks(t *testing.T) {
 	for name, text := range map[string]string{
 		"no end":                 "```console\n$ a\n",
 		"no end of a comment":    "<!-- run:\n$ a\n",
@@ -124,7 +124,7 @@ func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesCommentsThatAreNotAboutTheirBlock(t *testing.T) {
+func TestParse_RejectsMisplacedComments(t *testing.T) {
 	for name, text := range map[string]string{
 		"typed, and not run":             "<!-- not run: a cloud -->\n<!-- in another terminal -->\n```console\n$ a\n```\n",
 		"swapped, and not run":           "<!-- not run: a cloud -->\n<!-- typed with:\na = b\n-->\n```console\n$ a\n```\n",
@@ -140,7 +140,7 @@ func TestParse_RefusesCommentsThatAreNotAboutTheirBlock(t *testing.T) {
 	}
 }
 
-func TestSwapped_HasOtherTextsInCommandAndOutput(t *testing.T) {
+func TestSwapped_ReplacesInCommandAndOutput(t *testing.T) {
 	c := Command{Text: "join eyJh… --to hub.example", Output: "joined hub.example\neyJh… and eyJ…\n"}
 	got := c.Swapped([]string{"eyJh…", "a.b", "hub.example", "127.0.0.1:1"})
 	if want := (Command{Text: "join a.b --to 127.0.0.1:1", Output: "joined 127.0.0.1:1\na.b and eyJ…\n"}); got != want {

@@ -125,8 +125,8 @@ func registrationOf(values map[string]any) map[string]any {
 	return map[string]any{"registration": values}
 }
 
-// TestHub_IsWhatKustomizeBuilds: a test of pkg/deploy holds what it builds to what kustomize builds.
-func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
+// TestHub_MatchesKustomize: a test of pkg/deploy holds what it builds to what kustomize builds.
+func TestHub_MatchesKustomize(t *testing.T) {
 	external := map[string]any{"etcd": map[string]any{"mode": "external", "external": map[string]any{
 		"endpoints": []any{"https://etcd.clusterhub-system.svc:2379"}}}}
 	for name, way := range map[string]struct {
@@ -147,13 +147,13 @@ func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
 	}
 }
 
-// TestHub_MonitoringIsThatOfTheFolder: what the chart adds is what is applied from artifacts/monitoring.
-func TestHub_MonitoringIsThatOfTheFolder(t *testing.T) {
+// TestHub_MonitoringMatchesFolder: what the chart adds is what is applied from artifacts/monitoring.
+func TestHub_MonitoringMatchesFolder(t *testing.T) {
 	manifests := must(deploy.Hub{}.Objects())(t)
 	for _, name := range []string{"monitors.yaml", "rules.yaml"} {
 		manifests = append(manifests, decoded(t, string(must(os.ReadFile(filepath.Join(root, "artifacts", "monitoring", name)))(t)))...)
 	}
-	// Its program is not deployed by default: TestMonitors_OfTheProviderFollowIt.
+	// Its program is not deployed by default: TestMonitors_OfProvider.
 	manifests = slices.DeleteFunc(manifests, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "PodMonitor" && o.GetName() == "cluster-provider-kubeconfig"
 	})
@@ -174,7 +174,7 @@ func TestHub_MonitoringIsThatOfTheFolder(t *testing.T) {
 }
 
 // Components that hub-controller-manager has to be told of, which kustomize leaves to the user.
-func TestHub_TellsControllersOfTheirRights(t *testing.T) {
+func TestHub_ConfiguresControllerRights(t *testing.T) {
 	values := registrationOf(map[string]any{
 		"drivers": []any{"awsirsa", "csr"}, "perClusterRoles": true, "leftoverTTL": "720h",
 		"autoApproval": map[string]any{"enabled": true, "csrIdentities": []any{"a:b", "c"}},
@@ -210,20 +210,20 @@ func addArgs(t *testing.T, o *unstructured.Unstructured, args ...string) {
 	}
 }
 
-func TestProvider_IsWhatKustomizeBuilds(t *testing.T) {
+func TestProvider_MatchesKustomize(t *testing.T) {
 	values := map[string]any{"clusterProvider": on("enabled")}
 	manifests := append(must(deploy.Hub{}.Objects())(t), must(deploy.ClusterProvider{}.Objects())(t)...)
 	equal(t, objects(t, Hub, HubNamespace, values), manifests, HubNamespace)
 }
 
-func TestOperator_IsWhatKustomizeBuilds(t *testing.T) {
+func TestOperator_MatchesKustomize(t *testing.T) {
 	values := map[string]any{"hubOperator": on("enabled")}
 	manifests := append(must(deploy.Hub{}.Objects())(t), must(deploy.Operator{}.Objects())(t)...)
 	equal(t, objects(t, Hub, HubNamespace, values), manifests, HubNamespace)
 }
 
 // Names are written out wherever they stand: in references, flags, flow schemas and policies.
-func TestHub_OfOtherNames(t *testing.T) {
+func TestHub_CustomNames(t *testing.T) {
 	names := map[string]string{HubNamespace: "other", "openmcp-system": "elsewhere", "clusterhub-operator": "operators"}
 	values := map[string]any{"clusterProvider": map[string]any{"enabled": true, "namespace": "elsewhere"}, "hubOperator": map[string]any{"enabled": true, "namespace": "operators"}}
 	operator := deploy.Operator{Changes: deploy.Changes{Names: map[string]string{"clusterhub-operator": "operators"}}}
@@ -243,7 +243,7 @@ func TestHub_OfOtherNames(t *testing.T) {
 }
 
 // With other names of ServiceAccounts, each right, flow and policy about one is about the other.
-func TestHub_OfOtherServiceAccounts(t *testing.T) {
+func TestHub_CustomServiceAccounts(t *testing.T) {
 	names := map[string]string{"hubApiserver": "hub-apiserver", "hubControllerManager": "hub-controller-manager", "hubCertificateApprover": "hub-certificate-approver",
 		"clusterProvider": "cluster-provider-kubeconfig", "hubOperator": "hub-operator"}
 	values := map[string]any{}
@@ -283,9 +283,9 @@ func merged(a, b map[string]any) map[string]any {
 	return all
 }
 
-// TestAgent_IsWhatJoinDeploys compares with what `kubectl hub join` and `agent install` deploy, but for the labels by which the command
+// TestAgent_MatchesJoin compares with what `kubectl hub join` and `agent install` deploy, but for the labels by which the command
 // line knows its own.
-func TestAgent_IsWhatJoinDeploys(t *testing.T) {
+func TestAgent_MatchesJoin(t *testing.T) {
 	const kubeconfig = "a kubeconfig"
 	secret := map[string]any{"kubeconfig": kubeconfig}
 	for name, way := range map[string]struct {

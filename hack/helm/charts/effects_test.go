@@ -28,8 +28,8 @@ type effect struct {
 	with string
 }
 
-// TestValues_HaveAnEffect: each value of the charts does what its case says, and nothing else.
-func TestValues_HaveAnEffect(t *testing.T) {
+// TestValues_AllHaveEffect: each value of the charts does what its case says, and nothing else.
+func TestValues_AllHaveEffect(t *testing.T) {
 	for chart, cases := range map[string]map[string]effect{Hub: hubEffects(), Agent: agentEffects()} {
 		leaves := leavesOf(t, chart)
 		for _, leaf := range leaves {
@@ -254,7 +254,7 @@ func (c component) effects() map[string]effect {
 		"extraVolumes":      {`[{name: a}]`, []string{"+ " + pod + "spec.volumes[a].name: a"}, ""},
 		"extraVolumeMounts": {`[{name: a}]`, []string{"+ " + container + "volumeMounts[a].name: a"}, ""},
 		"priorityClassName": {`mine`, append(none, "+ "+pod+"spec.priorityClassName: mine"), ""},
-		// What stands where is told by TestHub_OfOtherServiceAccounts.
+		// What stands where is told by TestHub_CustomServiceAccounts.
 		"serviceAccount.name":        {`mine`, []string{"- * *" + c.account + "*", "- ServiceAccount " + c.account, "+ *mine*"}, ""},
 		"serviceAccount.create":      {`false`, []string{"- ServiceAccount " + c.account}, ""},
 		"serviceAccount.annotations": {`{a: b}`, []string{"+ ServiceAccount " + c.account + " metadata.annotations.a: b"}, ""},

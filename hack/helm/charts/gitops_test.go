@@ -24,8 +24,8 @@ var gitops = map[string]struct {
 	"argocd.yaml": {"Application", []string{"spec", "source", "helm", "valuesObject"}, []string{"spec", "destination", "namespace"}},
 }
 
-// TestGitOps_ValuesOfTheExamplesJoin: with exactly these values, the agent knows its name, its labels, and the way to its hub.
-func TestGitOps_ValuesOfTheExamplesJoin(t *testing.T) {
+// TestGitOps_ExampleValuesJoin: with exactly these values, the agent knows its name, its labels, and the way to its hub.
+func TestGitOps_ExampleValuesJoin(t *testing.T) {
 	for name, example := range gitops {
 		t.Run(name, func(t *testing.T) {
 			var values map[string]any

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestMonitors_AskPodsThatServe: each PodMonitor selects the pods of one Deployment, by the port of its metrics, which asks for credentials; the token
+// TestMonitors_SelectMetricsPods: each PodMonitor selects the pods of one Deployment, by the port of its metrics, which asks for credentials; the token
 // of its Secret is bound to a role that there is.
-func TestMonitors_AskPodsThatServe(t *testing.T) {
+func TestMonitors_SelectMetricsPods(t *testing.T) {
 	served := objects(t, Hub, HubNamespace, map[string]any{"clusterProvider": map[string]any{"enabled": true, "metrics": map[string]any{"enabled": true}}})
 	served = append(served, objects(t, Agent, AgentNamespace, map[string]any{"metrics": map[string]any{"enabled": true}})...)
 	for _, name := range []string{"deployment.yaml", "rbac.yaml"} {
@@ -64,7 +64,7 @@ func TestMonitors_AskPodsThatServe(t *testing.T) {
 }
 
 // Of cluster-provider the chart has one where it serves metrics, and in its namespace.
-func TestMonitors_OfTheProviderFollowIt(t *testing.T) {
+func TestMonitors_OfProvider(t *testing.T) {
 	of := func(values map[string]any) (namespaces []string) {
 		for _, o := range objects(t, Hub, HubNamespace, merged(values, map[string]any{"metrics": map[string]any{"podMonitor": map[string]any{"enabled": true}}})) {
 			if o.GetKind() == "PodMonitor" && o.GetName() == "cluster-provider-kubeconfig" {

@@ -132,7 +132,7 @@ func TestUI_Flags(t *testing.T) {
 }
 
 // With a certificate, the proxy serves https, and what leads to it says so.
-func TestUI_WithACertificate(t *testing.T) {
+func TestUI_WithCertificate(t *testing.T) {
 	values := uiValues(t)
 	values["ui"].(map[string]any)["tlsSecretName"] = "hub-ui-tls"
 	all := objects(t, Hub, HubNamespace, values)

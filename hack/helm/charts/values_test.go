@@ -25,8 +25,8 @@ func namespaceOf(chart, way string) string {
 	return AgentNamespace
 }
 
-// TestWays_RenderNothingThatComponentsWrite verifies this, as Helm uses server-side apply and would conflict with other owners of a field.
-func TestWays_RenderNothingThatComponentsWrite(t *testing.T) {
+// TestWays_OmitObjectsOfComponents verifies this, as Helm uses server-side apply and would conflict with other owners of a field.
+func TestWays_OmitObjectsOfComponents(t *testing.T) {
 	for _, chart := range Names {
 		for name, values := range ways(t, chart) {
 			t.Run(chart+" "+name, func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestWays_RenderNothingThatComponentsWrite(t *testing.T) {
 	}
 }
 
-// TestWays_NoServerEndsTheConnectionOfTheFront: kube-apiserver has one connection to an aggregated server for all its users, and cannot send the body of a
+// TestWays_NoGoAwayForFront: kube-apiserver has one connection to an aggregated server for all its users, and cannot send the body of a
 // write a second time: a GOAWAY fails each write that is sent in that moment, with 503.
-func TestWays_NoServerEndsTheConnectionOfTheFront(t *testing.T) {
+func TestWays_NoGoAwayForFront(t *testing.T) {
 	for name, values := range ways(t, Hub) {
 		servers := 0
 		for _, o := range objects(t, Hub, HubNamespace, values) {
@@ -119,7 +119,7 @@ func TestKeepData(t *testing.T) {
 	}
 }
 
-func TestValues_Refused(t *testing.T) {
+func TestValues_Rejected(t *testing.T) {
 	for name, test := range map[string]struct {
 		chart, values, want string
 	}{
@@ -175,7 +175,7 @@ func TestValues_Refused(t *testing.T) {
 }
 
 // A chart around ours has values of its own for all its charts.
-func TestValues_OfAChartAround(t *testing.T) {
+func TestValues_OfParentChart(t *testing.T) {
 	for _, chart := range Names {
 		values := map[string]any{"enabled": true, "global": map[string]any{"anything": map[string]any{"at": "all"}}}
 		if _, err := Render(must(Load(root, chart))(t), namespaceOf(chart, ""), values); err != nil {
@@ -184,7 +184,7 @@ func TestValues_OfAChartAround(t *testing.T) {
 	}
 }
 
-func TestSchema_WantsAComment(t *testing.T) {
+func TestSchema_RequiresComments(t *testing.T) {
 	for name, test := range map[string]struct{ values, want string }{
 		"none":             {"a: 1\n", "a: it has no comment"},
 		"in a block":       {"# A.\na:\n  b: 1\n", "a.b: it has no comment"},

@@ -40,9 +40,9 @@ func TestWays_Lint(t *testing.T) {
 	})
 }
 
-// TestWays_ALabelOfAllObjectsChangesNothingElse: an upgrade by such a label restarts no pods, and changes no field that cannot change, such as the
+// TestWays_CommonLabelChangesNothingElse: an upgrade by such a label restarts no pods, and changes no field that cannot change, such as the
 // selector of a Deployment. A value that is another one each time, such as a random one, would be a change, too.
-func TestWays_ALabelOfAllObjectsChangesNothingElse(t *testing.T) {
+func TestWays_CommonLabelChangesNothingElse(t *testing.T) {
 	const label = "example.com/second"
 	eachWay(t, func(t *testing.T, chart, namespace string, values map[string]any) {
 		all, _ := values["commonLabels"].(map[string]any)
@@ -64,9 +64,9 @@ func TestWays_ALabelOfAllObjectsChangesNothingElse(t *testing.T) {
 	})
 }
 
-// TestWays_RenderTheirNamespaces: each object is in the namespace of the release, in one that is rendered with it, or in one that the values name or that
+// TestWays_NamespacesAreRendered: each object is in the namespace of the release, in one that is rendered with it, or in one that the values name or that
 // each cluster has.
-func TestWays_RenderTheirNamespaces(t *testing.T) {
+func TestWays_NamespacesAreRendered(t *testing.T) {
 	eachWay(t, func(t *testing.T, chart, namespace string, values map[string]any) {
 		all := objects(t, chart, namespace, values)
 		there := []string{"", namespace, "default", "kube-public", "kube-system"}
@@ -87,8 +87,8 @@ func TestWays_RenderTheirNamespaces(t *testing.T) {
 	})
 }
 
-// TestWays_KeepNoMoreThanData: uninstall deletes all but what holds data, and that, too, with keepData=false. TestKeepData says what is kept.
-func TestWays_KeepNoMoreThanData(t *testing.T) {
+// TestWays_UninstallRetainsOnlyData: uninstall deletes all but what holds data, and that, too, with keepData=false. TestKeepData says what is kept.
+func TestWays_UninstallRetainsOnlyData(t *testing.T) {
 	eachWay(t, func(t *testing.T, chart, namespace string, values map[string]any) {
 		for _, o := range objects(t, chart, namespace, values) {
 			holds := slices.Contains([]string{"CustomResourceDefinition", "Namespace", "PersistentVolumeClaim"}, o.GetKind())

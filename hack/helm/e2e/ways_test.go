@@ -63,8 +63,8 @@ var dryRunOnly = map[string]map[string]string{
 	charts.Agent: {"namespace": "contradicts all other ways, and TestDocs_HelmPage installs it"},
 }
 
-// TestLives_HaveAllWays: a new way is in one of the lives, or there is a reason why it is not.
-func TestLives_HaveAllWays(t *testing.T) {
+// TestLives_CoverAllWays: a new way is in one of the lives, or there is a reason why it is not.
+func TestLives_CoverAllWays(t *testing.T) {
 	t.Parallel()
 	releases := 0
 	for _, chart := range charts.Names {
@@ -292,9 +292,9 @@ func wantCABundles(h *helm, want map[string]string) {
 	}
 }
 
-// TestUninstall_LetsNamespacesGo verifies that no APIServices remain after uninstall: an APIService without a server blocks the deletion of every
+// TestUninstall_UnblocksNamespaceDeletion verifies that no APIServices remain after uninstall: an APIService without a server blocks the deletion of every
 // namespace of the cluster.
-func TestUninstall_LetsNamespacesGo(t *testing.T) {
+func TestUninstall_UnblocksNamespaceDeletion(t *testing.T) {
 	cluster := harness.Hub(t)
 	h := newHelm(t, cluster, charts.Hub, charts.HubNamespace)
 	harness.Must(h.install(nil))(t)

@@ -47,9 +47,9 @@ func TestTakeOver(t *testing.T) {
 // recordsService is the APIService of the agent's records.
 const recordsService = "v1.work.open-cluster-management.io"
 
-// TestTakeOver_BesideAnAgent: where a cluster has an agent before it becomes a hub, kube-apiserver has made an APIService for the agent's records,
+// TestTakeOver_BesideAgent: where a cluster has an agent before it becomes a hub, kube-apiserver has made an APIService for the agent's records,
 // of a name that is one of the hub's.
-func TestTakeOver_BesideAnAgent(t *testing.T) {
+func TestTakeOver_BesideAgent(t *testing.T) {
 	cluster := harness.Hub(t)
 	h, agent := newHelm(t, cluster, charts.Hub, charts.HubNamespace), newHelm(t, cluster, charts.Agent, charts.AgentNamespace)
 	services := aggregator.NewForConfigOrDie(cluster.AdminConfig()).ApiregistrationV1().APIServices()

@@ -79,7 +79,7 @@ func plugin(a *at.Authorizer) *hubfinalizers.Plugin {
 	return p
 }
 
-func TestAdmission_TheHubsFinalizersNeedTheRight(t *testing.T) {
+func TestAdmission_HubFinalizersNeedPermission(t *testing.T) {
 	for _, k := range kinds {
 		for _, f := range k.hubs {
 			own := []string{"example.com/own", f}
@@ -115,7 +115,7 @@ func unlessGenerated(a admission.Attributes, err error) error {
 	return err
 }
 
-func TestAdmission_TheFinalizersOfOthersAreFree(t *testing.T) {
+func TestAdmission_OtherFinalizersAreAllowed(t *testing.T) {
 	for _, k := range kinds {
 		for _, f := range k.others {
 			stays := slices.Concat(k.hubs, []string{"example.com/stays"})
@@ -135,9 +135,9 @@ func TestAdmission_TheFinalizersOfOthersAreFree(t *testing.T) {
 	}
 }
 
-// TestAdmission_WhoMayAcceptAClusterHasItsFinalizers verifies that users who may accept a cluster may change its finalizers: upstream's controllers
+// TestAdmission_AcceptersMayChangeFinalizers verifies that users who may accept a cluster may change its finalizers: upstream's controllers
 // have no other permission for that.
-func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
+func TestAdmission_AcceptersMayChangeFinalizers(t *testing.T) {
 	k := kinds[0]
 	register := k.rule("accept")
 	register.Group = permission.RegisterGroup
@@ -158,9 +158,9 @@ func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 	}
 }
 
-// TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd verifies that holders of a bootstrap token, who create clusters and change none, cannot
+// TestAdmission_CreatorsCannotAddFinalizers verifies that holders of a bootstrap token, who create clusters and change none, cannot
 // create one that stays after an admin deletes it. It would reserve its name, and its place among the pending clusters.
-func TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd(t *testing.T) {
+func TestAdmission_CreatorsCannotAddFinalizers(t *testing.T) {
 	k := kinds[0]
 	for _, f := range append(k.others, k.hubs...) {
 		creation := k.attributes(k.held(f), nil, "")

@@ -87,7 +87,7 @@ const (
 	bytesFlag   = "--max-bytes-per-namespace of hub-apiserver, requested: bytes="
 )
 
-func TestAdmission_BoundsTheObjectsOfAllKinds(t *testing.T) {
+func TestAdmission_LimitsObjectsOfAllKinds(t *testing.T) {
 	f := newFixture(t, 4, 0)
 	f.told(f.placements.Replace([]any{placement("a", "p1", 1), placement("b", "p1", 1)}, ""))
 	f.told(f.decisions.Add(decision("a", "p1", 1)))
@@ -121,7 +121,7 @@ func TestAdmission_BoundsTheObjectsOfAllKinds(t *testing.T) {
 	}
 }
 
-func TestAdmission_BoundsBytes(t *testing.T) {
+func TestAdmission_LimitsBytes(t *testing.T) {
 	f := newFixture(t, 0, 10000)
 	stored := placement("a", "p1", 6000)
 	f.told(f.placements.Add(stored))
@@ -150,8 +150,8 @@ func TestAdmission_BoundsBytes(t *testing.T) {
 	f.want("a smaller status", "", at.Request{Object: placement("a", "p1", 7500), Old: stored, Subresource: "status"})
 }
 
-// TestAdmission_AnEarlierEventFreesNothing verifies that the event of an earlier write does not release the reservation of a later one.
-func TestAdmission_AnEarlierEventFreesNothing(t *testing.T) {
+// TestAdmission_StaleEventReleasesNothing verifies that the event of an earlier write does not release the reservation of a later one.
+func TestAdmission_StaleEventReleasesNothing(t *testing.T) {
 	f := newFixture(t, 0, 1000)
 	stored := placement("a", "p1", 10)
 	f.told(f.placements.Add(stored))
@@ -164,7 +164,7 @@ func TestAdmission_AnEarlierEventFreesNothing(t *testing.T) {
 	f.want("what has room again", "", at.Request{Object: placement("a", "p2", 200)})
 }
 
-func TestAdmission_ManyAtOnce(t *testing.T) {
+func TestAdmission_Concurrently(t *testing.T) {
 	f := newFixture(t, 10, 0)
 	if n := at.AdmittedAtOnce(100, func(i int) error { return f.write(at.Request{Object: placement("a", fmt.Sprint("p", i), 1)}) }); n != 10 {
 		t.Errorf("%d are admitted, want 10", n)
@@ -190,8 +190,8 @@ func TestAdmission_WithoutCounts(t *testing.T) {
 	f.want("without bounds", "", at.Request{Object: odd})
 }
 
-// TestAdmission_MeasuresNoUpdateWithoutNeed verifies that updates are not measured while there is room for all that are in flight.
-func TestAdmission_MeasuresNoUpdateWithoutNeed(t *testing.T) {
+// TestAdmission_SkipsMeasuringSmallUpdates verifies that updates are not measured while there is room for all that are in flight.
+func TestAdmission_SkipsMeasuringSmallUpdates(t *testing.T) {
 	f := newFixture(t, 1, 300<<20)
 	odd := placement("a", "p1", 1)
 	odd.Annotations["odd"] = "x"

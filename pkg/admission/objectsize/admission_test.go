@@ -39,7 +39,7 @@ func plugin(a *at.Authorizer) *objectsize.Plugin {
 	return p
 }
 
-func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
+func TestAdmission_LimitsObjectSize(t *testing.T) {
 	const limit, most = objectsize.Limit, objectsize.Limit + objectsize.Reserve
 	end := at.Rule("update", cluster.GroupName, "managedclusters/finalizers", "c1")
 	accept := at.Rule("update", permission.RegisterGroup, "managedclusters/accept", "c1")
@@ -112,8 +112,8 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	}
 }
 
-// TestAdmission_WorksMayBeLarger: works contain other objects.
-func TestAdmission_WorksMayBeLarger(t *testing.T) {
+// TestAdmission_LargerLimitForWorks: works contain other objects.
+func TestAdmission_LargerLimitForWorks(t *testing.T) {
 	const limit = objectsize.WorkLimit
 	for name, c := range map[string]struct {
 		resource string
@@ -133,8 +133,8 @@ func TestAdmission_WorksMayBeLarger(t *testing.T) {
 	}
 }
 
-// TestAdmission_AnAgentLeavesRoomToOthers verifies that a team can label and taint the cluster of an agent that fills it.
-func TestAdmission_AnAgentLeavesRoomToOthers(t *testing.T) {
+// TestAdmission_ReservesSpaceBesideAgents verifies that a team can label and taint the cluster of an agent that fills it.
+func TestAdmission_ReservesSpaceBesideAgents(t *testing.T) {
 	const limit = objectsize.Limit
 	const own = limit - objectsize.Reserve
 	agent := func(cluster string) user.Info {

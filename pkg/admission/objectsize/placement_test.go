@@ -24,8 +24,8 @@ func placement(metadata, status int) *cluster.Placement {
 	return p
 }
 
-// TestAdmission_APlacementLeavesRoomToItsStatus verifies that the scheduler has room for the status, whatever a tenant writes.
-func TestAdmission_APlacementLeavesRoomToItsStatus(t *testing.T) {
+// TestAdmission_PlacementReservesSpaceForStatus verifies that the scheduler has room for the status, whatever a tenant writes.
+func TestAdmission_PlacementReservesSpaceForStatus(t *testing.T) {
 	const own, room = objectsize.Limit - objectsize.StatusReserve, objectsize.StatusReserve
 	p := objectsize.New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
 		size := len(object.(*cluster.Placement).Annotations["a"])

@@ -70,7 +70,7 @@ func plugin(a *at.Authorizer) *ownerreferences.Plugin {
 	return p
 }
 
-func TestAdmission_AChangeNeedsTheRightToDelete(t *testing.T) {
+func TestAdmission_ChangeNeedsDeletePermission(t *testing.T) {
 	for _, k := range kinds {
 		for _, subresource := range []string{"", "status", "label", "accept", "unknown"} {
 			for what, c := range map[string]struct{ before, after runtime.Object }{
@@ -93,7 +93,7 @@ func TestAdmission_AChangeNeedsTheRightToDelete(t *testing.T) {
 	}
 }
 
-func TestAdmission_ABirthWithAnOwnerNeedsItWhereOthersBuildOnTheObject(t *testing.T) {
+func TestAdmission_CreateWithOwnerNeedsDeletePermission(t *testing.T) {
 	for _, k := range kinds {
 		for name, attributes := range map[string]admission.Attributes{
 			"named":     k.attributes(k.owned(missing), nil, ""),
@@ -110,7 +110,7 @@ func TestAdmission_ABirthWithAnOwnerNeedsItWhereOthersBuildOnTheObject(t *testin
 	}
 }
 
-func TestAdmission_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
+func TestAdmission_UnchangedReferencesAreNotChecked(t *testing.T) {
 	for _, k := range kinds {
 		a := &at.Authorizer{Err: errors.New("not to be asked")}
 		for _, attributes := range []admission.Attributes{
@@ -125,7 +125,7 @@ func TestAdmission_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-func TestAdmission_WithoutAnAnswerNothingIsAllowed(t *testing.T) {
+func TestAdmission_DeniesOnAuthorizerError(t *testing.T) {
 	k := kinds[0]
 	_, err := at.Validate(t, plugin(&at.Authorizer{Err: errors.New("connection refused")}), k.attributes(k.owned(missing), k.owned(), ""))
 	if !apierrors.IsForbidden(err) {

@@ -20,8 +20,8 @@ func labelled(labels map[string]string) runtime.Object {
 	return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: labels}}
 }
 
-// TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete: the controller of a replica set prunes works that the set does not want.
-func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
+// TestAdmission_WorkOfReplicaSetNeedsDeletePermission: the controller of a replica set prunes works that the set does not want.
+func TestAdmission_WorkOfReplicaSetNeedsDeletePermission(t *testing.T) {
 	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
 	of := func(set, hash, placement string) map[string]string {
 		return map[string]string{work.ReplicaSetLabel: set, work.ReplicaSetHashLabel: hash, work.PlacementLabel: placement, "a": "b"}
@@ -66,8 +66,8 @@ func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 	}
 }
 
-// TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete: the controller of edge placements deletes works of deleted placements.
-func TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete(t *testing.T) {
+// TestAdmission_WorkOfEdgePlacementNeedsDeletePermission: the controller of edge placements deletes works of deleted placements.
+func TestAdmission_WorkOfEdgePlacementNeedsDeletePermission(t *testing.T) {
 	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
 	of := func(hash, placement string) runtime.Object {
 		return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns",

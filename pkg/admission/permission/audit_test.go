@@ -29,7 +29,7 @@ func audited(t *testing.T) (context.Context, func() map[string]string) {
 	return ctx, audit.AuditContextFrom(ctx).GetEventAnnotations
 }
 
-func TestDecision_IsToldToAuditors(t *testing.T) {
+func TestDecision_IsAudited(t *testing.T) {
 	bind := at.Rule("bind", "g", "sets/bind", "s")
 	bind.Namespace = "n"
 	for want, decide := range map[string]func(*permission.Decision){
@@ -67,7 +67,7 @@ func TestDecision_IsToldToAuditors(t *testing.T) {
 	}
 }
 
-func TestDecision_ToldToAuditorsIsShort(t *testing.T) {
+func TestDecision_AuditAnnotationIsShort(t *testing.T) {
 	ctx, told := audited(t)
 	g := permission.NewGuard("SomePlugin")
 	d := g.Decide(at.Request{Object: at.Cluster("c1")}.Attributes())
@@ -80,8 +80,8 @@ func TestDecision_ToldToAuditorsIsShort(t *testing.T) {
 	}
 }
 
-// TestDecision_ThatDiffersIsToldOnceMore: the storage decides again when the object was changed concurrently, and the last decision takes effect.
-func TestDecision_ThatDiffersIsToldOnceMore(t *testing.T) {
+// TestDecision_DifferentDecisionIsAuditedAgain: the storage decides again when the object was changed concurrently, and the last decision takes effect.
+func TestDecision_DifferentDecisionIsAuditedAgain(t *testing.T) {
 	ctx, told := audited(t)
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
 	decide := func(grants ...string) {
@@ -107,7 +107,7 @@ func TestDecision_ThatDiffersIsToldOnceMore(t *testing.T) {
 	}
 }
 
-func TestExcused_TellsAuditorsOfARightThatLiftsABoundAndOfNothingElse(t *testing.T) {
+func TestExcused_AuditsExemptions(t *testing.T) {
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
 	for _, c := range []struct {
 		who  *at.Authorizer
@@ -128,8 +128,8 @@ func TestExcused_TellsAuditorsOfARightThatLiftsABoundAndOfNothingElse(t *testing
 	}
 }
 
-// TestDecision_IsNotToldWhereNothingIsAudited verifies that nothing is recorded for requests that the audit policy excludes.
-func TestDecision_IsNotToldWhereNothingIsAudited(t *testing.T) {
+// TestDecision_IsNotAuditedWithoutPolicy verifies that nothing is recorded for requests that the audit policy excludes.
+func TestDecision_IsNotAuditedWithoutPolicy(t *testing.T) {
 	ctx, told := audited(t)
 	if err := audit.AuditContextFrom(ctx).Init(audit.RequestAuditConfig{Level: auditinternal.LevelNone}, nil); err != nil {
 		t.Fatal(err)

@@ -22,9 +22,9 @@ var untold = map[string]string{
 	"admission/work/replicasetauthor/admission.go":   "nothing is let through or refused: it is about whether there is a warning",
 }
 
-// TestAll_WhoAskForARightTellAuditors verifies that each file of a plugin or a storage that calls an authorizer also records the decision for
+// TestAudit_AllPermissionChecks verifies that each file of a plugin or a storage that calls an authorizer also records the decision for
 // auditors.
-func TestAll_WhoAskForARightTellAuditors(t *testing.T) {
+func TestAudit_AllPermissionChecks(t *testing.T) {
 	root, found := filepath.Join("..", ".."), 0
 	for _, folder := range []string{"admission", "registry"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {

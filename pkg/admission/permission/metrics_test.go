@@ -39,7 +39,7 @@ func refusals(t *testing.T, plugin string) map[string]float64 {
 	return got
 }
 
-func TestDecision_RefusalsAreCountedByRuleWhateverTheNames(t *testing.T) {
+func TestDecision_RefusalsAreCountedByRule(t *testing.T) {
 	const plugin = "Counted"
 	before := refusals(t, plugin) // of the same test, if it runs several times
 	g := permission.NewGuard(plugin)

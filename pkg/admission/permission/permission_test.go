@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-func TestHolds_NoRuleIsHeldByWhoHasNone(t *testing.T) {
+func TestHolds_NoneWithoutRules(t *testing.T) {
 	for name, a := range map[string]*at.Authorizer{
 		"no opinion": {},
 		"a denial":   {Denials: at.Labels("a", "b")},
@@ -51,7 +51,7 @@ func (r *recorder) Authorize(_ context.Context, a authorizer.Attributes) (author
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func TestHolds_AsksAsTheAPIServerDoesForARequest(t *testing.T) {
+func TestHolds_SendsAPIServerAttributes(t *testing.T) {
 	want := authorizer.AttributesRecord{
 		User: at.User, Verb: "create", APIGroup: "cluster.open-cluster-management.io", APIVersion: "v1",
 		Resource: "managedclusters", Subresource: "label", Name: "a:b", ResourceRequest: true,
@@ -63,7 +63,7 @@ func TestHolds_AsksAsTheAPIServerDoesForARequest(t *testing.T) {
 	}
 }
 
-func TestHolds_AnErrorEndsTheSearchSoThatADeadAuthorizerIsWaitedForOnce(t *testing.T) {
+func TestHolds_StopsAtFirstError(t *testing.T) {
 	a := &at.Authorizer{Err: errors.New("connection refused"), Grants: at.Labels("b")}
 	held, err := permission.Holds(t.Context(), a, at.User, at.Labels("a", "b")...)
 	if held != nil || err == nil || len(a.Asked) != 1 {
@@ -71,7 +71,7 @@ func TestHolds_AnErrorEndsTheSearchSoThatADeadAuthorizerIsWaitedForOnce(t *testi
 	}
 }
 
-func TestDecision_OneRefusalNamesAllThatIsMissing(t *testing.T) {
+func TestDecision_RefusalNamesAllMissing(t *testing.T) {
 	g := permission.NewGuard("x")
 	denied := g.Decide(at.Request{Object: at.Cluster("c1")}.Attributes())
 	denied.Uses(at.Label("held"))
@@ -91,7 +91,7 @@ func TestDecision_OneRefusalNamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestRequire_NamesTheFirstRuleToThoseWhoHoldNone(t *testing.T) {
+func TestRequire_NamesFirstRule(t *testing.T) {
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
 	for held, rule := range map[string]rbac.Permission{"the first": at.Label("a"), "another spelling": at.Label("b")} {
 		g := permission.NewGuard("x")
@@ -138,7 +138,7 @@ func TestObjects_OfOneKind(t *testing.T) {
 	}
 }
 
-func TestRule_IsWrittenAsItStandsInARole(t *testing.T) {
+func TestRule_FormattedAsInRole(t *testing.T) {
 	for want, rule := range map[string]rbac.Permission{
 		`{apiGroups: ["g"], resources: ["r/s"], resourceNames: ["n"], verbs: ["v"]}`:                  {Verb: "v", Group: "g", Resource: "r", Subresource: "s", Name: "n"},
 		`{apiGroups: ["g"], resources: ["r"], resourceNames: ["n"], verbs: ["v"]} in the namespace a`: {Verb: "v", Group: "g", Resource: "r", Name: "n", Namespace: "a"},

@@ -26,7 +26,7 @@ func run(request at.Request) error {
 	return p.Validate(nil, a, nil) //nolint:staticcheck // it is not used
 }
 
-func TestAdmission_RefusesControlCharacters(t *testing.T) {
+func TestAdmission_RejectsControlCharacters(t *testing.T) {
 	annotated := func(text string) *cluster.ManagedCluster {
 		c := at.Cluster("c1")
 		c.Annotations = map[string]string{"a": text}
@@ -74,8 +74,8 @@ func TestAdmission_RefusesControlCharacters(t *testing.T) {
 	}
 }
 
-// TestAdmission_ReplacesInAStatus: the writers of a status report what other users have written, and cannot change it.
-func TestAdmission_ReplacesInAStatus(t *testing.T) {
+// TestAdmission_ReplacesInStatus: the writers of a status report what other users have written, and cannot change it.
+func TestAdmission_ReplacesInStatus(t *testing.T) {
 	now, before := at.Cluster("c1"), at.Cluster("c1")
 	now.Status.ClusterClaims = []cluster.ManagedClusterClaim{{Name: "a", Value: "x\u009by"}}
 	now.Status.Conditions = []metav1.Condition{{Type: "T", Message: "1\n2\x1b"}}
@@ -101,8 +101,8 @@ func TestAdmission_Manifests(t *testing.T) {
 	}
 }
 
-// TestAdmission_WhatIsNotStored verifies that requests that are not stored are ignored, such as a request for a token.
-func TestAdmission_WhatIsNotStored(t *testing.T) {
+// TestAdmission_IgnoresUnstoredRequests verifies that requests that are not stored are ignored, such as a request for a token.
+func TestAdmission_IgnoresUnstoredRequests(t *testing.T) {
 	c := at.Cluster("c1")
 	c.Annotations = map[string]string{"a": "\x1b"}
 	a := admission.NewAttributesRecord(c, nil, cluster.SchemeGroupVersion.WithKind("ManagedCluster"), "", "c1", cluster.Resource("managedclusters").WithVersion("v1"), "token",

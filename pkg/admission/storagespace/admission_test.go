@@ -80,9 +80,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidate_WhatLeadsToTheEndPasses verifies that the reserve is only for updates that lead to the deletion of objects, and not for users who grow
+// TestValidate_AllowsUpdatesBeforeDeletion verifies that the reserve is only for updates that lead to the deletion of objects, and not for users who grow
 // them on the way.
-func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
+func TestValidate_AllowsUpdatesBeforeDeletion(t *testing.T) {
 	state := func(size int, accepted, dying bool, finalizers ...string) *cluster.ManagedCluster {
 		c := at.Cluster("c1")
 		c.Annotations, c.Finalizers, c.Spec.HubAcceptsClient = map[string]string{"a": strings.Repeat("x", size)}, finalizers, accepted

@@ -34,7 +34,7 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-func TestReadWay_OnlyAnotherWayHasAnotherSum(t *testing.T) {
+func TestReadWay_SumFollowsContent(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "kubeconfig", kubeconfig)
 	for _, name := range []string{"ca.crt", "token", "tls.crt", "tls.key"} {
@@ -86,7 +86,7 @@ func TestReadWay_OnlyAnotherWayHasAnotherSum(t *testing.T) {
 	}
 }
 
-func TestReadWay_WhatCannotBeUsedIsAnErrorThatQuotesNothing(t *testing.T) {
+func TestReadWay_ErrorsQuoteNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestReadWay_WhatCannotBeUsedIsAnErrorThatQuotesNothing(t *testing.T) {
 	}
 }
 
-func TestReadWay_FollowsTheTokenOfTheFile(t *testing.T) {
+func TestReadWay_FollowsTokenFile(t *testing.T) {
 	g := tokentest.New(t)
 	for name, read := range map[string]func(string) (Way, error){"a way": ReadWay, "a mounted way": ReadMountedWay} {
 		way, err := read(g.Path("kubeconfig"))
@@ -122,7 +122,7 @@ func TestReadWay_FollowsTheTokenOfTheFile(t *testing.T) {
 }
 
 // A reader gets one version of a mounted Secret, or an error that it is being replaced.
-func TestReadFolder_IsOfOneVersion(t *testing.T) {
+func TestReadFolder_IsConsistent(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"a", "b", "c"}
 	publish := func(n int) {
@@ -176,7 +176,7 @@ func TestReadFolder_IsOfOneVersion(t *testing.T) {
 	<-done
 }
 
-func TestReadFolder_OfPlainFilesHasThoseThatAreThere(t *testing.T) {
+func TestReadFolder_PlainFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", "x")
 	write(t, dir, "c", "y")
@@ -194,9 +194,9 @@ func TestReadFolder_OfPlainFilesHasThoseThatAreThere(t *testing.T) {
 	}
 }
 
-// TestAttack_AMountedKubeconfigNamesNoFilesOfThePod: a user who may write its Secret, and nothing else, can neither have a token of the pod sent to
+// TestAttack_MountedKubeconfigCannotNamePodFiles: a user who may write its Secret, and nothing else, can neither have a token of the pod sent to
 // another server, nor have a program started.
-func TestAttack_AMountedKubeconfigNamesNoFilesOfThePod(t *testing.T) {
+func TestAttack_MountedKubeconfigCannotNamePodFiles(t *testing.T) {
 	dir, pod := t.TempDir(), t.TempDir()
 	for _, name := range []string{"ca.crt", "token", "tls.crt", "tls.key"} {
 		write(t, dir, name, "the "+name)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
+func TestHealth_ReportsWhatItWaitsFor(t *testing.T) {
 	h := &Health{}
 	ctx := klog.NewContext(t.Context(), klog.New(nil))
 	server := httptest.NewServer(h.Handler())
@@ -60,7 +60,7 @@ func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
 }
 
 // A process without a lease is ready until it waits for something.
-func TestHealth_WithoutALease(t *testing.T) {
+func TestHealth_WithoutLease(t *testing.T) {
 	h := &Health{}
 	if h.Ready() == nil {
 		t.Error("it is ready before anything is known")

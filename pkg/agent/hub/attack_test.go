@@ -26,9 +26,9 @@ func kubeconfigWith(user, cluster, others string) []byte {
 		"clusters: [{name: c, cluster: {server: 'https://hub.example.com'%s}}], users: [{name: u, user: {%s}}%s]}", cluster, user, others))
 }
 
-// TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun: the pod of an agent has a token of the cluster that runs it. A hub that issues a kubeconfig,
+// TestAttack_SecretCannotReadFilesOrRunPrograms: the pod of an agent has a token of the cluster that runs it. A hub that issues a kubeconfig,
 // or a user who may write the secret and nothing else, could otherwise have it sent to a server of their own.
-func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
+func TestAttack_SecretCannotReadFilesOrRunPrograms(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
 	}
 }
 
-// TestAttack_OfAnIdentityOnlyTheOwnUserIsUsed: only the user with the name that agents use is made harmless. So no other user may be used.
-func TestAttack_OfAnIdentityOnlyTheOwnUserIsUsed(t *testing.T) {
+// TestAttack_OnlyOwnUserOfIdentityIsUsed: only the user with the name that agents use is made harmless. So no other user may be used.
+func TestAttack_OnlyOwnUserOfIdentityIsUsed(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 )
 
-func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
+func TestConnect_RejectsInvalidCA(t *testing.T) {
 	if _, err := hub.New(&rest.Config{Host: "https://hub", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}); err == nil {
 		t.Error("a certificate authority that is none is taken")
 	}
 }
 
-// TestNew_WorksAreNotHeldBack: an agent with many works is limited by its cluster and by its hub, and not by a client's default.
-func TestNew_WorksAreNotHeldBack(t *testing.T) {
+// TestNew_DoesNotLimitWorks: an agent with many works is limited by its cluster and by its hub, and not by a client's default.
+func TestNew_DoesNotLimitWorks(t *testing.T) {
 	h, err := hub.New(&rest.Config{Host: "https://hub"})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestKubeconfig_AFileOfTheCertificateAuthorityIsTakenIn(t *testing.T) {
+func TestKubeconfig_InlinesCertificateAuthorityFile(t *testing.T) {
 	dir := t.TempDir()
 	config := agenttest.BootstrapKubeconfig()
 	config.Clusters["hub"].CertificateAuthorityData = nil
@@ -50,7 +50,7 @@ func TestKubeconfig_AFileOfTheCertificateAuthorityIsTakenIn(t *testing.T) {
 	}
 }
 
-func TestKubeconfig_NoCertificateAuthorityIsNotTurnedIntoNoTrustCheck(t *testing.T) {
+func TestKubeconfig_MissingCertificateAuthorityIsVerified(t *testing.T) {
 	config := agenttest.BootstrapKubeconfig()
 	config.Clusters["hub"].CertificateAuthorityData = nil
 	made, err := hub.Kubeconfig(config, "c1", &clientcmdapi.AuthInfo{ClientCertificate: "tls.crt"})
@@ -62,7 +62,7 @@ func TestKubeconfig_NoCertificateAuthorityIsNotTurnedIntoNoTrustCheck(t *testing
 	}
 }
 
-func TestBootstrap_EveryMistakeIsOneLineThatDoesNotQuoteTheSecret(t *testing.T) {
+func TestBootstrap_ErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	const token = "s3cret-token"
 	empty := agenttest.BootstrapKubeconfig()
 	empty.CurrentContext = "none"

@@ -18,9 +18,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 )
 
-// TestAttack_AHubSendsTheAgentNowhereElse: a detached agent is in the network of the management cluster. A hub that redirects it could otherwise
+// TestAttack_HubCannotRedirectAgent: a detached agent is in the network of the management cluster. A hub that redirects it could otherwise
 // reach servers there, with the agent's token.
-func TestAttack_AHubSendsTheAgentNowhereElse(t *testing.T) {
+func TestAttack_HubCannotRedirectAgent(t *testing.T) {
 	var visits atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
 	t.Cleanup(inside.Close)

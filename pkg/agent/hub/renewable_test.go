@@ -41,7 +41,7 @@ func whoAsks(t *testing.T) *httptest.Server {
 	return server
 }
 
-func TestRenewable_TheNextRequestHasTheNextCertificate(t *testing.T) {
+func TestRenewable_NextRequestUsesNextCertificate(t *testing.T) {
 	server := whoAsks(t)
 	// Without a scheme, only TLS implies https.
 	config := &rest.Config{Host: strings.TrimPrefix(server.URL, "https://"), UserAgent: "a/b", Timeout: hub.RequestTimeout, QPS: -1}
@@ -77,7 +77,7 @@ func TestRenewable_TheNextRequestHasTheNextCertificate(t *testing.T) {
 	expect("second")
 }
 
-func TestRenewable_WithoutACertificateIsAsItWas(t *testing.T) {
+func TestRenewable_WithoutCertificate(t *testing.T) {
 	config := &rest.Config{Host: "https://hub", BearerToken: "t"}
 	way, certificate, err := hub.Renewable(config)
 	if way != config || certificate != nil || err != nil {
@@ -93,7 +93,7 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
-func TestListen_TellsWhatItMeans(t *testing.T) {
+func TestListen_ReportsOutcome(t *testing.T) {
 	broken := errors.New("connection refused")
 	for _, test := range []struct {
 		method string

@@ -33,7 +33,7 @@ func asked(v *hub.View) []string {
 	}
 }
 
-func TestView_TheLastQuestionCountsAndNoneOfASessionBefore(t *testing.T) {
+func TestView_LastRequestOfSessionCounts(t *testing.T) {
 	v := hub.NewView(0)
 	v.AskNamespaces([]string{"a"})
 	v.AskNamespaces([]string{"a", "b"})
@@ -52,7 +52,7 @@ func TestView_TheLastQuestionCountsAndNoneOfASessionBefore(t *testing.T) {
 	}
 }
 
-func TestView_OnlyWhatHasChangedIsNews(t *testing.T) {
+func TestView_NotifiesOnlyOfChanges(t *testing.T) {
 	v := hub.NewView(0)
 	for i, c := range []struct {
 		results map[string]error
@@ -74,7 +74,7 @@ func TestView_OnlyWhatHasChangedIsNews(t *testing.T) {
 	}
 }
 
-func TestView_TheIntervalIsTheLeasesOnceTheHubHasSaidOne(t *testing.T) {
+func TestView_IntervalFollowsLease(t *testing.T) {
 	v := hub.NewView(0)
 	for _, c := range []struct {
 		seconds int32

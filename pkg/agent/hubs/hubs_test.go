@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-func TestNext_TheFirstThatWasNotGivenUpAndThenTheOneThatWasLongestAgo(t *testing.T) {
+func TestNext_PrefersUntriedThenLongestAgo(t *testing.T) {
 	h := &Hubs{Candidates: []Candidate{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	var givenUp []registration.GivenUpHub
 	using := "c" // is given up after a long time: all others are new again
@@ -34,7 +34,7 @@ func TestNext_TheFirstThatWasNotGivenUpAndThenTheOneThatWasLongestAgo(t *testing
 	}
 }
 
-func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
+func TestOptions_ErrorsNameFlag(t *testing.T) {
 	many := make([]string, registration.MaxHubs+1)
 	for i := range many {
 		many[i] = "/" + string(rune('a'+i)) + "/kubeconfig"
@@ -52,9 +52,9 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	}
 }
 
-// TestAttack_ABootstrapKubeconfigOfAnotherParty: another party's kubeconfig must not make the agent start programs, read files of the pod, or use a
+// TestAttack_BootstrapKubeconfigOfOtherParty: another party's kubeconfig must not make the agent start programs, read files of the pod, or use a
 // hub without verification; and errors quote nothing of it.
-func TestAttack_ABootstrapKubeconfigOfAnotherParty(t *testing.T) {
+func TestAttack_BootstrapKubeconfigOfOtherParty(t *testing.T) {
 	const token, good = "hunter2-hunter2-hunter2-hunter2", `server: "https://hub.example"`
 	dir := t.TempDir()
 	for name, test := range map[string]struct {

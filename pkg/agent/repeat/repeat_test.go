@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestJittered_OnlyShortensByAtMostAQuarter(t *testing.T) {
+func TestJittered_ShortensByAtMostAQuarter(t *testing.T) {
 	for _, random := range []float64{0, 0.3, 0.999999} {
 		if got := Jittered(time.Minute, func() float64 { return random }); got > time.Minute || got < 45*time.Second {
 			t.Errorf("with %v a minute became %s", random, got)
@@ -18,7 +18,7 @@ func TestJittered_OnlyShortensByAtMostAQuarter(t *testing.T) {
 	}
 }
 
-func TestBackoff_DoublesUpToTheLongestAndBeginsAnew(t *testing.T) {
+func TestBackoff_DoublesUpToLimitAndResets(t *testing.T) {
 	b := Backoff{Shortest: time.Second, Longest: 3 * time.Second, Random: func() float64 { return 0 }}
 	got := []time.Duration{b.Next(), b.Next(), b.Next(), b.Next()}
 	b.Reset()
@@ -28,7 +28,7 @@ func TestBackoff_DoublesUpToTheLongestAndBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestSaid_TheSameIsSaidOnceInAWhile(t *testing.T) {
+func TestSaid_LimitsRepetition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Said{}
 		for i, c := range []struct {

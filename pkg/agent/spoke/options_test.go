@@ -19,7 +19,7 @@ import (
 )
 
 // A managed cluster that is not trusted cannot redirect requests of the agent, let alone with its token.
-func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
+func TestClusters_CannotRedirectAgent(t *testing.T) {
 	var visits atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
 	defer inside.Close()
@@ -61,7 +61,7 @@ func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
 }
 
 // The limits are for the managed cluster, which also stores the agent's secrets unless the agent is detached.
-func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
+func TestOptions_LimitRequestsToManagedCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"], config.AuthInfos["u"] = &clientcmdapi.Cluster{Server: "https://c"}, &clientcmdapi.AuthInfo{Token: "t"}
@@ -99,7 +99,7 @@ func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
 }
 
 // If both clusters are the same, the agent has two namespaces there, unless they have the same name.
-func TestOptions_OnOneClusterTheSecretsAreTheAgentsToo(t *testing.T) {
+func TestOptions_SecretsOnSameCluster(t *testing.T) {
 	for _, test := range []struct {
 		managed         string
 		same            bool

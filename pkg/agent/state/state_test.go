@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestState_KeysOfOthersAreLeftInTheSecret(t *testing.T) {
+func TestState_PreservesOtherKeysOfSecret(t *testing.T) {
 	const namespace = "agent"
 	client := kubefake.NewClientset()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: registration.HubKubeconfigSecret},
@@ -34,8 +34,8 @@ func TestState_KeysOfOthersAreLeftInTheSecret(t *testing.T) {
 	}
 }
 
-// TestRefused_WritesWhatHasChangedAndMakesNoSecret: Refused is called after each read, also by an agent that has just left.
-func TestRefused_WritesWhatHasChangedAndMakesNoSecret(t *testing.T) {
+// TestRefused_WritesChangesAndCreatesNoSecret: Refused is called after each read, also by an agent that has just left.
+func TestRefused_WritesChangesAndCreatesNoSecret(t *testing.T) {
 	client := kubefake.NewClientset()
 	s := &Store{Client: client, Namespace: "agent"}
 	requests := func(refusal string) (n int) {
@@ -98,7 +98,7 @@ func FuzzState(f *testing.F) {
 }
 
 // The keys are a format: older and newer agents read each other's secret, and other programs mount it.
-func TestState_TheKeysOfTheSecretStayWhatTheyAre(t *testing.T) {
+func TestState_KeysAreStable(t *testing.T) {
 	data := map[string][]byte{}
 	for _, key := range []string{"cluster-name", "agent-name", "kubeconfig", "tls.crt", "tls.key", "next.key", "next.csr", "registered-key-sha256"} {
 		data[key] = []byte("the " + key)

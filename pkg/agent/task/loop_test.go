@@ -33,7 +33,7 @@ func looped(t *testing.T, l *Loop, d time.Duration) (at []int, err error) {
 	return at, err
 }
 
-func TestLoop_GoesOnAtItsIntervalAndSoonerAfterAFailure(t *testing.T) {
+func TestLoop_RunsAtIntervalAndRetriesSooner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 5
 		at, err := looped(t, &Loop{What: "x", Do: func(context.Context) error {
@@ -49,7 +49,7 @@ func TestLoop_GoesOnAtItsIntervalAndSoonerAfterAFailure(t *testing.T) {
 	})
 }
 
-func TestLoop_ComesBackWhenTheServerSaysAndNotLaterThanItsInterval(t *testing.T) {
+func TestLoop_RetryAfterIsLimitedByInterval(t *testing.T) {
 	for seconds, want := range map[int][]int{0: {0, 1, 3, 7, 15, 25}, 5: {0, 5, 10, 15, 23, 33}, 3600: {0, 10, 20, 30, 40, 50}} {
 		synctest.Test(t, func(t *testing.T) {
 			at, err := looped(t, &Loop{What: "x", Do: func(context.Context) error {
@@ -62,7 +62,7 @@ func TestLoop_ComesBackWhenTheServerSaysAndNotLaterThanItsInterval(t *testing.T)
 	}
 }
 
-func TestLoop_NewsAreGathered(t *testing.T) {
+func TestLoop_CoalescesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		news := make(chan struct{}, 1)
 		go func() {
@@ -82,7 +82,7 @@ func TestLoop_NewsAreGathered(t *testing.T) {
 	})
 }
 
-func TestLoop_AGoEndsInTimeAndOverEndsTheLoop(t *testing.T) {
+func TestLoop_RunTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cut error
 		at, err := looped(t, &Loop{What: "x", Do: func(ctx context.Context) error {

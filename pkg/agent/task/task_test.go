@@ -33,7 +33,7 @@ func logging(ctx context.Context) (context.Context, *bytes.Buffer) {
 	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out)))), out
 }
 
-func TestRun_EndsWithItsContextOnceAllTasksHaveEnded(t *testing.T) {
+func TestRun_EndsWithContextAfterAllTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -45,7 +45,7 @@ func TestRun_EndsWithItsContextOnceAllTasksHaveEnded(t *testing.T) {
 	})
 }
 
-func TestRun_IsOverWhenATaskSaysSo(t *testing.T) {
+func TestRun_EndsWhenTaskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("the identity is lost")
 		for _, c := range []struct{ err, want error }{{Over(why), why}, {Over(nil), nil}} {
@@ -61,7 +61,7 @@ func TestRun_IsOverWhenATaskSaysSo(t *testing.T) {
 	})
 }
 
-func TestRun_ATaskThatFailsIsNamedAndStartedAgainAndTakesNoOtherDown(t *testing.T) {
+func TestRun_RestartsFailingTask(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"by an error": func() error { return errors.New("no such right") },
 		"by a panic":  func() error { panic("no such right") },
@@ -96,7 +96,7 @@ func TestRun_ATaskThatFailsIsNamedAndStartedAgainAndTakesNoOtherDown(t *testing.
 	}
 }
 
-func TestRun_ATaskWithNothingLeftToDoEndsNothing(t *testing.T) {
+func TestRun_CompletedTaskDoesNotEndOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -77,8 +77,8 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// TestWork_NamespaceThatIsNotThere: a manifest that lacks its namespace is applied as soon as the namespace exists, not after a backoff of minutes.
-func TestWork_NamespaceThatIsNotThere(t *testing.T) {
+// TestWork_NamespaceMissing: a manifest that lacks its namespace is applied as soon as the namespace exists, not after a backoff of minutes.
+func TestWork_NamespaceMissing(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
 	a.firstRetry = 3 * await.Limit

@@ -15,8 +15,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestCost_OfAWork verifies the number of requests to apply a work, and that no requests follow.
-func TestCost_OfAWork(t *testing.T) {
+// TestCost_OfWork verifies the number of requests to apply a work, and that no requests follow.
+func TestCost_OfWork(t *testing.T) {
 	inEachHome(t, func(w *world) {
 		var mu sync.Mutex
 		var asked []string
@@ -62,8 +62,8 @@ func TestCost_OfAWork(t *testing.T) {
 	})
 }
 
-// TestCost_OfARestart: after a restart, each object and each record is read and watched. Nothing is written.
-func TestCost_OfARestart(t *testing.T) {
+// TestCost_OfRestart: after a restart, each object and each record is read and watched. Nothing is written.
+func TestCost_OfRestart(t *testing.T) {
 	const works = 3
 	w := newWorld(t)
 	names := w.variedWorks(works)

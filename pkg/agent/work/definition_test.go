@@ -22,9 +22,9 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestDelete_EndsWithTheDefinition: a work with a definition and a custom resource of it is gone once the definition is gone. Nothing waits for a
+// TestDelete_WithDefinition: a work with a definition and a custom resource of it is gone once the definition is gone. Nothing waits for a
 // backoff, which is an hour here, and no request checks whether the kind of the custom resource is still served.
-func TestDelete_EndsWithTheDefinition(t *testing.T) {
+func TestDelete_WithDefinition(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifests leave the work", "the work is deleted, and its agent ends meanwhile"} {
 		t.Run(how, func(t *testing.T) {
 			w := newWorld(t)
@@ -95,9 +95,9 @@ func TestDelete_EndsWithTheDefinition(t *testing.T) {
 	}
 }
 
-// TestDelete_WithoutTheDefinition: another client has deleted the definition, and the custom resource with it. Discovery reports that the kind is no
+// TestDelete_WithoutDefinition: another client has deleted the definition, and the custom resource with it. Discovery reports that the kind is no
 // longer served, so that the custom resource is gone.
-func TestDelete_WithoutTheDefinition(t *testing.T) {
+func TestDelete_WithoutDefinition(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifest leaves the work"} {
 		t.Run(how, func(t *testing.T) {
 			w := newWorld(t)
@@ -132,9 +132,9 @@ func TestDelete_WithoutTheDefinition(t *testing.T) {
 	}
 }
 
-// TestAttack_AnAPIThatDoesNotAnswer: the objects of an API server that does not respond are not gone. Objects that stay lose their owner before the
+// TestAttack_UnresponsiveAPI: the objects of an API server that does not respond are not gone. Objects that stay lose their owner before the
 // work is deleted, or else the cluster's garbage collector would delete them.
-func TestAttack_AnAPIThatDoesNotAnswer(t *testing.T) {
+func TestAttack_UnresponsiveAPI(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifest leaves the work", "the work is deleted, and its objects stay"} {
 		for _, object := range []string{"not found", "unavailable"} {
 			t.Run(how+", the object is "+object, func(t *testing.T) {

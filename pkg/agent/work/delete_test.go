@@ -151,8 +151,8 @@ func TestDelete_Orphans(t *testing.T) {
 	}
 }
 
-// TestDelete_ByAForgedRecord: a user who may write AppliedManifestWorks must not be able to make the agent delete objects that are not the work's.
-func TestDelete_ByAForgedRecord(t *testing.T) { inEachHome(t, deleteByAForgedRecord) }
+// TestDelete_ForgedRecord: a user who may write AppliedManifestWorks must not be able to make the agent delete objects that are not the work's.
+func TestDelete_ForgedRecord(t *testing.T) { inEachHome(t, deleteByAForgedRecord) }
 
 func deleteByAForgedRecord(w *world) {
 	foreign := worktest.Parse(w.configMap("foreign", "{}"))
@@ -194,8 +194,8 @@ func deleteByAForgedRecord(w *world) {
 	}
 }
 
-// TestDelete_OfARecord: a deleted record is created again, with its objects.
-func TestDelete_OfARecord(t *testing.T) { inEachHome(t, deleteOfARecord) }
+// TestDelete_RecordIsRecreated: a deleted record is created again, with its objects.
+func TestDelete_RecordIsRecreated(t *testing.T) { inEachHome(t, deleteOfARecord) }
 
 func deleteOfARecord(w *world) {
 	w.start(w.newAgent())

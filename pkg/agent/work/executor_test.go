@@ -125,8 +125,8 @@ func TestExecutor_Escalation(t *testing.T) {
 	w.eventuallySaid("b", workv1.WorkApplied, "True: True")
 }
 
-// TestExecutor_IsWhoWrites: if an account loses a right between the check and the write, the server rejects the write.
-func TestExecutor_IsWhoWrites(t *testing.T) {
+// TestExecutor_WritesAreImpersonated: if an account loses a right between the check and the write, the server rejects the write.
+func TestExecutor_WritesAreImpersonated(t *testing.T) {
 	w := newWorld(t)
 	w.allow(rule("", "configmaps", "", all...))
 	executors, err := executor.New(worktest.Config(t), "")

@@ -62,8 +62,8 @@ func TestHub_Unreachable(t *testing.T) {
 	}
 }
 
-// TestHub_RestoredFromABackup: the restored works are older. They are applied, and objects that they do not list are pruned.
-func TestHub_RestoredFromABackup(t *testing.T) {
+// TestHub_RestoredFromBackup: the restored works are older. They are applied, and objects that they do not list are pruned.
+func TestHub_RestoredFromBackup(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
 	var writes []string

@@ -44,9 +44,9 @@ func belongs(object *unstructured.Unstructured, record types.UID) bool {
 	return apply.Owner{UID: record}.Owns(object)
 }
 
-// TestDelete_OfWhatNoServerLetsGo: a work that names objects of the cluster itself can be deleted, whatever its update strategy, and even if an agent
+// TestDelete_UndeletableObjects: a work that names objects of the cluster itself can be deleted, whatever its update strategy, and even if an agent
 // owned them before. The objects stay, with the fields that the work has written.
-func TestDelete_OfWhatNoServerLetsGo(t *testing.T) {
+func TestDelete_UndeletableObjects(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start(w.newAgent())
 	targets := []apply.Target{

@@ -15,7 +15,7 @@ import (
 
 // An agent whose secrets are in another namespace of the same cluster has two namespaces of its own. The second one has the kubeconfig of an admin:
 // works may name nothing in it, even if they are limited to this namespace.
-func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
+func TestOwn_IncludesNamespaceOfSecrets(t *testing.T) {
 	target := func(resource, namespace, name string) apply.Target {
 		return apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name}
 	}
@@ -49,7 +49,7 @@ func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
 }
 
 // Works of an agent that has one namespace may have any objects in it, apart from the agent's own.
-func TestOwn_HasWhatIsDeployedOfAnAgentOfOneNamespace(t *testing.T) {
+func TestOwn_IncludesDeploymentInNamespace(t *testing.T) {
 	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: "team", Scoped: true}.Objects()
 	if err != nil || len(deployed) < 6 {
 		t.Fatalf("there are %d objects: %v", len(deployed), err)

@@ -115,8 +115,8 @@ func TestPaces(t *testing.T) {
 	}
 }
 
-// TestRules_OfOneWorkHoldUpNoOther: the number of evaluations matters, as the objects change all the time.
-func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
+// TestRules_OneWorkDelaysNoOther: the number of evaluations matters, as the objects change all the time.
+func TestRules_OneWorkDelaysNoOther(t *testing.T) {
 	w := newWorld(t)
 	dear := "[1,2,3,4,5,6,7,8,9,10].all(a, " + "[1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, " +
 		"[1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a + b + c + d + e + f > 0))))))"
@@ -165,8 +165,8 @@ func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	w.eventually("the data", "map[k:v]", func() string { return w.data("dear9") })
 }
 
-// TestFeedback_OfLists: lists are fed back as the agent's options configure it.
-func TestFeedback_OfLists(t *testing.T) {
+// TestFeedback_Lists: lists are fed back as the agent's options configure it.
+func TestFeedback_Lists(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
 	a.Feedback.Raw, a.Feedback.MaxJSONRaw = true, 20
@@ -189,8 +189,8 @@ func TestFeedback_OfLists(t *testing.T) {
 	})
 }
 
-// TestRules_ThatHaveToWait: delayed rules are evaluated when they are due, without a change.
-func TestRules_ThatHaveToWait(t *testing.T) {
+// TestRules_DelayedEvaluation: delayed rules are evaluated when they are due, without a change.
+func TestRules_DelayedEvaluation(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
 	a.paces.first = time.Now().Add(5 * time.Second)

@@ -15,9 +15,9 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestProgress_OfWhatIsFedBack: a Deployment with feedback of its status progresses until its controller reports that its replicas are those of the
+// TestProgress_OfFeedback: a Deployment with feedback of its status progresses until its controller reports that its replicas are those of the
 // last spec. Before that, its numbers are missing or are those of the previous spec.
-func TestProgress_OfWhatIsFedBack(t *testing.T) {
+func TestProgress_OfFeedback(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
 	target := apply.Target{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespace: w.namespace, Name: "web"}

@@ -24,8 +24,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestRepairs_InAnHour: if another program undoes each repair at once, the agent writes the object at most 20 times in an hour.
-func TestRepairs_InAnHour(t *testing.T) {
+// TestRepairs_AreLimitedPerHour: if another program undoes each repair at once, the agent writes the object at most 20 times in an hour.
+func TestRepairs_AreLimitedPerHour(t *testing.T) {
 	for _, random := range []float64{0, 0.999} {
 		r := repairs{delays: repeat.Backoff{Shortest: minRepair, Longest: maxRepair, Random: func() float64 { return random }}}
 		begin := time.Unix(0, 0)

@@ -63,8 +63,8 @@ func TestStrategy_ReadOnly(t *testing.T) {
 	}
 }
 
-// TestStrategy_ThatChanges: an object that one strategy applied is applied by the next.
-func TestStrategy_ThatChanges(t *testing.T) {
+// TestStrategy_ChangesBetweenUpdates: an object that one strategy applied is applied by the next.
+func TestStrategy_ChangesBetweenUpdates(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
 	by := func(strategy workv1.UpdateStrategy, data string) {
@@ -135,8 +135,8 @@ func TestComplete(t *testing.T) {
 	w.eventuallyGone("a")
 }
 
-// TestStrategy_IntegersStayAsTheyAre applies integers that float64 cannot represent, by each strategy.
-func TestStrategy_IntegersStayAsTheyAre(t *testing.T) {
+// TestStrategy_PreservesIntegers applies integers that float64 cannot represent, by each strategy.
+func TestStrategy_PreservesIntegers(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}

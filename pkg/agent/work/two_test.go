@@ -12,9 +12,9 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestTwoAgents_ForOneClusterComeToRest: two agents apply the works, with the same ID or with different ones, and when everything is as desired,
+// TestTwoAgents_OfOneClusterConverge: two agents apply the works, with the same ID or with different ones, and when everything is as desired,
 // neither sends any more requests.
-func TestTwoAgents_ForOneClusterComeToRest(t *testing.T) {
+func TestTwoAgents_OfOneClusterConverge(t *testing.T) {
 	for _, second := range []string{"the same ID", "another ID"} {
 		t.Run(second, func(t *testing.T) {
 			w := newWorld(t)

@@ -78,10 +78,10 @@ func (w *world) agent(t apply.Target) (image, rest string) {
 	return image, strings.ReplaceAll(string(text), image, "IMAGE")
 }
 
-// TestAttack_TheEndOfAnUpgradeLeavesTheAgent: whatever strategies and deletion options a work has, the Deployment of the agent gets another image and
+// TestAttack_UpgradeWorkDeletionRetainsAgent: whatever strategies and deletion options a work has, the Deployment of the agent gets another image and
 // keeps all other fields, and it stays when the manifest is removed from the work, when the work is deleted, and when another client deletes the
 // record.
-func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
+func TestAttack_UpgradeWorkDeletionRetainsAgent(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
 	_, before := w.agent(deployment)
@@ -156,9 +156,9 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 	still("clusterhub/hub-agent:last")
 }
 
-// TestAttack_WhatAWorkMayNotDoToItsAgent: without the flag no work may name the Deployment, and with it works may only set the image, with the rights
+// TestAttack_WorkOnOwnAgent: without the flag no work may name the Deployment, and with it works may only set the image, with the rights
 // that kubectl hub join --upgradable gives, and of no other Deployment.
-func TestAttack_WhatAWorkMayNotDoToItsAgent(t *testing.T) {
+func TestAttack_WorkOnOwnAgent(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
 	w.limited()
@@ -217,9 +217,9 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+w.user+`}]`
 	}
 }
 
-// TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt: the agent that sets the image stops right after the write, before it can report to the hub. The
+// TestUpgrade_NextVersionReportsStatus: the agent that sets the image stops right after the write, before it can report to the hub. The
 // next agent continues, writes nothing again, and the work progresses until no pod of the old version is left.
-func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
+func TestUpgrade_NextVersionReportsStatus(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
 	ended := make(chan struct{})
@@ -283,9 +283,9 @@ func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 	}
 }
 
-// TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet: a work that changes the Klusterlet of its agent does not own it. If it were deleted, hub-operator
+// TestAttack_UpgradeWorkDeletionRetainsKlusterlet: a work that changes the Klusterlet of its agent does not own it. If it were deleted, hub-operator
 // would remove the agent. Other Klusterlets are deleted with their work.
-func TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet(t *testing.T) {
+func TestAttack_UpgradeWorkDeletionRetainsKlusterlet(t *testing.T) {
 	w := newWorld(t)
 	resource := schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
 	worktest.Serve(t, resource.Group, "Klusterlet", "Cluster")
@@ -314,9 +314,9 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet(t *testing.T) {
 	}
 }
 
-// TestUpgradable_ComesAndGoesWithAJoin: a server accepts what kubectl hub join applies with and without --upgradable, in any order, even after a work
+// TestUpgradable_FollowsJoin: a server accepts what kubectl hub join applies with and without --upgradable, in any order, even after a work
 // has set the image: it would reject a strategy left by a previous join.
-func TestUpgradable_ComesAndGoesWithAJoin(t *testing.T) {
+func TestUpgradable_FollowsJoin(t *testing.T) {
 	w := newWorld(t)
 	target := w.upgradable()
 	join := func(upgradable bool) (strategy string) {

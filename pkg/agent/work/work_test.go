@@ -127,8 +127,8 @@ spec:
 	w.eventuallyGone("bad")
 }
 
-// TestWork_OneObjectInTwoVersions applies only the first manifest of an object: if both were applied, the object would change forever.
-func TestWork_OneObjectInTwoVersions(t *testing.T) {
+// TestWork_SameObjectInTwoVersions applies only the first manifest of an object: if both were applied, the object would change forever.
+func TestWork_SameObjectInTwoVersions(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
 	scaler := func(version string, most int) string {
@@ -164,8 +164,8 @@ func TestWork_GenerationAndLabels(t *testing.T) {
 	w.eventuallySaid("a", workv1.WorkAvailable, "True: True")
 }
 
-// TestWork_OfTwoThatWantOneObject: the second work reports the first, and the object is as the first desires.
-func TestWork_OfTwoThatWantOneObject(t *testing.T) {
+// TestWork_ConflictingWorks: the second work reports the first, and the object is as the first desires.
+func TestWork_ConflictingWorks(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
 	w.put("first", w.spec(w.configMap("cm", "{of: first}")))

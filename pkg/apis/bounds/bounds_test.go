@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestBounds_RefuseWhatGrowsBeyondThem(t *testing.T) {
+func TestBounds_RejectLargerObjects(t *testing.T) {
 	path := field.NewPath("a")
 	for _, c := range []struct {
 		now, before int

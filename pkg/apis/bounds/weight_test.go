@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestHeavier_WeighsWhatIsSent(t *testing.T) {
+func TestHeavier_MeasuresSentBytes(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for what, object := range map[string]any{
 		"a text":               &metav1.ObjectMeta{Name: long},
@@ -39,7 +39,7 @@ func TestHeavier_WeighsWhatIsSent(t *testing.T) {
 	}
 }
 
-func TestFirst_TellsHowManyMore(t *testing.T) {
+func TestFirst_CountsRemaining(t *testing.T) {
 	faults := func(n int) (errs field.ErrorList) {
 		for i := range n {
 			errs = append(errs, field.Required(field.NewPath("a").Index(i), ""))

@@ -21,7 +21,7 @@ type holder struct {
 }
 
 // What is written comes back by every way that an object takes: JSON, CBOR, and as an unstructured object. metav1.Duration reads the same.
-func TestDuration_IsReadBackAsItWasWritten(t *testing.T) {
+func TestDuration_RoundTrips(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"5m": 5 * time.Minute, "24h": 24 * time.Hour, "300s": 5 * time.Minute, "5m0s": 5 * time.Minute, "1.5h": 90 * time.Minute, "0": 0, "0s": 0, "-1h": -time.Hour,
 		"1h30m": 90 * time.Minute, "+90m": 90 * time.Minute, "010s": 10 * time.Second, "1us": time.Microsecond, "1µs": time.Microsecond,
@@ -59,7 +59,7 @@ func TestDuration_IsReadBackAsItWasWritten(t *testing.T) {
 }
 
 // What a program has made or changed is written as metav1.Duration writes it.
-func TestDuration_OfProgramsIsWrittenAsUpstreamDoes(t *testing.T) {
+func TestDuration_FormatsAsUpstream(t *testing.T) {
 	read, err := Parse("5m")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestDuration_OfProgramsIsWrittenAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-func TestDuration_IsTheSameInOtherUnits(t *testing.T) {
+func TestDuration_EqualInOtherUnits(t *testing.T) {
 	minutes, _ := Parse("5m")
 	seconds, _ := Parse("300s")
 	longer, _ := Parse("301s")
@@ -87,7 +87,7 @@ func TestDuration_IsTheSameInOtherUnits(t *testing.T) {
 	}
 }
 
-func TestDuration_SaysWhatIsNone(t *testing.T) {
+func TestDuration_Invalid(t *testing.T) {
 	for data, says := range map[string]string{
 		`"5"`: "numbers with units", `""`: "numbers with units", `5`: "must be a string", `{}`: "must be a string", `"` + strings.Repeat("0", maxText) + `1s"`: "at most 64 characters",
 		`"99999999999h"`: "numbers with units",

@@ -16,7 +16,7 @@ import (
 )
 
 // Objects come back with their durations after the way that a server takes them: to the internal version, a copy, and back.
-func TestDurations_OfObjectsAreReadBackAsTheyWereWritten(t *testing.T) {
+func TestDurations_OfObjectsRoundTrip(t *testing.T) {
 	scheme := runtime.NewScheme()
 	openmcp.Install(scheme)
 	work.Install(scheme)

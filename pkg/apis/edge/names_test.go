@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestServiceName_IsReadableWhereItCanBe(t *testing.T) {
+func TestServiceName_IsReadable(t *testing.T) {
 	for _, c := range []struct{ url, version, arch, want string }{
 		{"web", "1.0.0", "amd64", "web--1.0.0--amd64"},
 		{"my-service.example.com", "1.0.0-rc1", "arm64", "my-service.example.com--1.0.0-rc1--arm64"},
@@ -22,7 +22,7 @@ func TestServiceName_IsReadableWhereItCanBe(t *testing.T) {
 	}
 }
 
-func TestServiceName_TellsServicesApart(t *testing.T) {
+func TestServiceName_DistinguishesServices(t *testing.T) {
 	names := map[string][3]string{}
 	for _, s := range [][3]string{
 		{"web", "1.0.0", "amd64"}, {"Web", "1.0.0", "amd64"}, {"WEB", "1.0.0", "amd64"}, {"https://web/", "1.0.0", "amd64"}, {"http://web/", "1.0.0", "amd64"},
@@ -41,7 +41,7 @@ func TestServiceName_TellsServicesApart(t *testing.T) {
 	}
 }
 
-func TestPlacementName_IsAName(t *testing.T) {
+func TestPlacementName_IsValid(t *testing.T) {
 	long := strings.Repeat("a", MaxOriginName)
 	name := PlacementName(PlacementOrigin{Kind: KindDeploymentPolicy, Name: long}, "n1")
 	if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
@@ -57,7 +57,7 @@ func TestPlacementName_IsAName(t *testing.T) {
 }
 
 // In the existing system, overlays of a node's properties could set wrong facts.
-func TestDropReadOnlyOfNode_LooksIntoEveryOverlay(t *testing.T) {
+func TestDropReadOnlyOfNode_AllOverlays(t *testing.T) {
 	properties := func() []Property {
 		return []Property{{Name: "a"}, {Name: PropertyKubernetesNamespace}, {Name: PropertyAllowPrivileged}, {Name: "openhorizon.service.url"}, {Name: PropertyArch}}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Replicas of an older version read it while a hub is updated.
-func TestRevision_IsStoredByTheNamesThatItAlwaysHad(t *testing.T) {
+func TestRevision_StoredNamesAreStable(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
 		t.Fatal(err)

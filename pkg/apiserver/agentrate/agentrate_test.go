@@ -46,7 +46,7 @@ func awsAgentOf(cluster string) *user.DefaultInfo {
 		Groups: []string{registration.AWSGroup(cluster), registration.AWSManagedClustersGroup, "system:authenticated"}}
 }
 
-func TestWithLimit_AnAgentWritesAtItsRateHoweverManyOfThemThereAre(t *testing.T) {
+func TestWithLimit_RateIsPerAgent(t *testing.T) {
 	for what, who := range map[string]func(i int) *user.DefaultInfo{
 		"one agent":     func(int) *user.DefaultInfo { return agentOf("c1", "a") },
 		"an AWS agent":  func(int) *user.DefaultInfo { return awsAgentOf("c1") },
@@ -83,7 +83,7 @@ func TestWithLimit_AnAgentWritesAtItsRateHoweverManyOfThemThereAre(t *testing.T)
 	}
 }
 
-func TestWithLimit_ReadsAndOthersPass(t *testing.T) {
+func TestWithLimit_ReadsAndOtherUsersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := limited()
 		for range 100 {

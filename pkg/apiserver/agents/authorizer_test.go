@@ -105,8 +105,8 @@ func decide(t *testing.T, a *Authorizer, who user.Info, method, path string) (au
 
 const v1 = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 
-// TestAuthorize_WhatAgentsDo sends the requests of ours and of upstream's agents.
-func TestAuthorize_WhatAgentsDo(t *testing.T) {
+// TestAuthorize_AgentRequests sends the requests of ours and of upstream's agents.
+func TestAuthorize_AgentRequests(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
 		whenAccepted bool
@@ -224,9 +224,9 @@ func attack(t *testing.T, path string, ours bool) {
 // attacked is one hub for all attacks, since none of them changes it.
 var attacked = hub()
 
-// TestAuthorize_AListIsOfTheNameThatWasLookedAt: of two names in a selector the first is authorized, and the list only has objects that match both. A
+// TestAuthorize_ListIsOfAuthorizedName: of two names in a selector the first is authorized, and the list only has objects that match both. A
 // selector that cannot be parsed has no name.
-func TestAuthorize_AListIsOfTheNameThatWasLookedAt(t *testing.T) {
+func TestAuthorize_ListIsOfAuthorizedName(t *testing.T) {
 	path := v1 + "?fieldSelector=metadata.name%3Dc1,metadata.name%3Dc2"
 	if got, _ := decide(t, hub(), agent("c1"), "GET", path); got != allow {
 		t.Errorf("got %v, want allowed: it selects nothing, or c1", got)
@@ -241,7 +241,7 @@ func TestAuthorize_AListIsOfTheNameThatWasLookedAt(t *testing.T) {
 	}
 }
 
-func TestAuthorize_WhoIsNotClearMayNothing(t *testing.T) {
+func TestAuthorize_AmbiguousUsersAreDenied(t *testing.T) {
 	for what, who := range map[string]*user.DefaultInfo{
 		"no cluster":         {Name: "a", Groups: []string{registration.ManagedClustersGroup}},
 		"no cluster, by AWS": {Name: "a", Groups: []string{registration.AWSManagedClustersGroup}},
@@ -269,7 +269,7 @@ func TestAuthorize_WhoIsNotClearMayNothing(t *testing.T) {
 	}
 }
 
-func TestAuthorize_NoOpinionAboutAllElse(t *testing.T) {
+func TestAuthorize_NoOpinionOnOthers(t *testing.T) {
 	for _, who := range []user.Info{agent("c1"), agent("d1"), awsAgent("c1"), &user.DefaultInfo{Name: "a", Groups: []string{registration.ManagedClustersGroup}}} {
 		for _, request := range []string{
 			"GET /", "GET /apis", "GET /apis/" + cluster.GroupName, "GET /apis/" + cluster.GroupName + "/v1", "GET /openapi/v3", "GET /healthz",
@@ -361,7 +361,7 @@ func TestAuthorize_Permissions(t *testing.T) {
 	}
 }
 
-func TestAuthorize_DeniesWhenItCannotLook(t *testing.T) {
+func TestAuthorize_DeniesOnLookupError(t *testing.T) {
 	for what, c := range map[string]*clusters{"no answer": {err: errors.New("etcd is away")}, "not assembled": nil} {
 		a := New(groups, registration.DefaultAgentLabels())
 		if c != nil {
@@ -376,7 +376,7 @@ func TestAuthorize_DeniesWhenItCannotLook(t *testing.T) {
 	}
 }
 
-func TestRights_NameVerbsOnce(t *testing.T) {
+func TestRights_VerbsAreUnique(t *testing.T) {
 	seen := sets.New[string]()
 	for _, r := range rights {
 		for _, verb := range r.verbs {

@@ -15,7 +15,7 @@ import (
 
 const edgeV1 = "/apis/edge.clusterhub.dev/v1alpha1"
 
-func TestAuthorize_WhatAgentsDoWithTheirEdgeNode(t *testing.T) {
+func TestAuthorize_AgentRequestsOnEdgeNode(t *testing.T) {
 	for _, request := range []string{
 		"GET /NAME", "GET ?fieldSelector=metadata.name%3DNAME", "GET ?allowWatchBookmarks=true&fieldSelector=metadata.name%3DNAME&watch=true",
 		"POST ", "PUT /NAME/status", "PATCH /NAME/status",

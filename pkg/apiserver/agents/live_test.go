@@ -13,9 +13,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestLive_AnAgentThatWasJustAcceptedIsNotRefused verifies that an agent whose cluster was just accepted is allowed, even if the cache does not have
+// TestLive_JustAcceptedAgentIsAllowed verifies that an agent whose cluster was just accepted is allowed, even if the cache does not have
 // it yet, or the agent was rejected before.
-func TestLive_AnAgentThatWasJustAcceptedIsNotRefused(t *testing.T) {
+func TestLive_JustAcceptedAgentIsAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(groups, nil)
 		c := &clusters{cached: map[string]bool{"d1": false}, live: map[string]bool{"d1": false}}
@@ -33,9 +33,9 @@ func TestLive_AnAgentThatWasJustAcceptedIsNotRefused(t *testing.T) {
 	})
 }
 
-// TestLive_ADeniedClusterCostsOneReadASecond verifies that a denied cluster causes one read a second, however often its agents send requests, and for
+// TestLive_DeniedClusterCausesOneReadPerSecond verifies that a denied cluster causes one read a second, however often its agents send requests, and for
 // any resource.
-func TestLive_ADeniedClusterCostsOneReadASecond(t *testing.T) {
+func TestLive_DeniedClusterCausesOneReadPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(groups, registration.DefaultAgentLabels())
 		c := &clusters{cached: map[string]bool{"d1": false}, live: map[string]bool{"d1": false}}
@@ -65,7 +65,7 @@ func TestLive_ADeniedClusterCostsOneReadASecond(t *testing.T) {
 	})
 }
 
-func TestLive_ManyDeniedClustersShareABound(t *testing.T) {
+func TestLive_ManyDeniedClustersShareLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(groups, nil)
 		c := &clusters{}

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// TestAuthorize_WhatAgentsDoWithWorks sends the requests of ours and of upstream's agents.
-func TestAuthorize_WhatAgentsDoWithWorks(t *testing.T) {
+// TestAuthorize_AgentRequestsOnWorks sends the requests of ours and of upstream's agents.
+func TestAuthorize_AgentRequestsOnWorks(t *testing.T) {
 	for _, request := range []string{
 		"GET ", "GET ?allowWatchBookmarks=true&watch=true", "GET ?fieldSelector=metadata.name%3Dweb", "GET /web", "PUT /web", "PATCH /web",
 		"GET /c1", "PATCH /c2", "PUT /web/status", "PATCH /web/status",

@@ -35,7 +35,7 @@ func serializers() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 }
 
-func TestWithLimit_RefusesManyEntriesAndNotManyBytes(t *testing.T) {
+func TestWithLimit_LimitsEntriesNotBytes(t *testing.T) {
 	const apply = "application/apply-patch+yaml"
 	for what, c := range map[string]struct {
 		body, kind string
@@ -80,8 +80,8 @@ func TestWithLimit_RefusesManyEntriesAndNotManyBytes(t *testing.T) {
 	}
 }
 
-// TestAliases_OfYAMLAreCounted verifies that the limit counts all that YAML parses as aliases.
-func TestAliases_OfYAMLAreCounted(t *testing.T) {
+// TestAliases_AreCounted verifies that the limit counts all that YAML parses as aliases.
+func TestAliases_AreCounted(t *testing.T) {
 	for _, alias := range []string{"[&x b,*x]", "{a: &x b, c: *x}", `{"a":&x b,"c":*x}`, "- &x b\n- *x", "? &x b\n: *x", "a: &x b\u0085c: *x", "a: !!str &x b\nc: *x"} {
 		var value any
 		if err := yaml.Unmarshal([]byte(alias), &value); err != nil {
@@ -94,7 +94,7 @@ func TestAliases_OfYAMLAreCounted(t *testing.T) {
 	}
 }
 
-func TestWithLimit_BoundsNamesOfFieldManagers(t *testing.T) {
+func TestWithLimit_LimitsFieldManagerNames(t *testing.T) {
 	for length, want := range map[int]int{128: http.StatusOK, 129: http.StatusBadRequest, 90_000: http.StatusBadRequest} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/?fieldManager="+strings.Repeat("a", length), http.NoBody)
@@ -105,7 +105,7 @@ func TestWithLimit_BoundsNamesOfFieldManagers(t *testing.T) {
 	}
 }
 
-func TestWithLimit_BoundsStrategicMergePatches(t *testing.T) {
+func TestWithLimit_LimitsStrategicMergePatches(t *testing.T) {
 	for what, c := range map[string]struct {
 		body, kind string
 		refused    bool
@@ -125,8 +125,8 @@ func TestWithLimit_BoundsStrategicMergePatches(t *testing.T) {
 	}
 }
 
-// TestWithLimit_RefusesNumbersThatAreTooLarge verifies that a number that no type can hold is rejected before a manifest with it is decoded.
-func TestWithLimit_RefusesNumbersThatAreTooLarge(t *testing.T) {
+// TestWithLimit_RejectsLargeNumbers verifies that a number that no type can hold is rejected before a manifest with it is decoded.
+func TestWithLimit_RejectsLargeNumbers(t *testing.T) {
 	for body, refused := range map[string]bool{
 		`{"a":1e400}`: true, `[-1E+309]`: true, `[1e308,2]`: false, `["1e400"]`: false, `[1e-400]`: false, `["\"1e400"]`: false, `{"a":9007199254740993}`: false,
 		"[" + strings.Repeat("9", 309) + "]": true, "[" + strings.Repeat("9", 308) + "]": false, "[0." + strings.Repeat("9", 5000) + "]": false,
@@ -139,7 +139,7 @@ func TestWithLimit_RefusesNumbersThatAreTooLarge(t *testing.T) {
 	}
 }
 
-func TestWithLimit_RefusesNamespacesAndTimesThatCannotBe(t *testing.T) {
+func TestWithLimit_RejectsInvalidNamespacesAndTimes(t *testing.T) {
 	for _, c := range []struct {
 		namespace, query string
 		code             int
@@ -158,7 +158,7 @@ func TestWithLimit_RefusesNamespacesAndTimesThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestWithLimit_LeavesRequestsWithoutABodyAlone(t *testing.T) {
+func TestWithLimit_IgnoresRequestsWithoutBody(t *testing.T) {
 	WithLimit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
 			t.Error("it got a body")

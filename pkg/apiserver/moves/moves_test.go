@@ -95,8 +95,8 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-// TestUpdated_WhatUsersChoose verifies that text that users choose is quoted and limited.
-func TestUpdated_WhatUsersChoose(t *testing.T) {
+// TestUpdated_UserTextIsQuoted verifies that text that users choose is quoted and limited.
+func TestUpdated_UserTextIsQuoted(t *testing.T) {
 	r := New(nil, func(context.Context) (all []cluster.ManagedClusterSet, err error) {
 		for i := range 1000 {
 			all = append(all, set(fmt.Sprintf("set-%04d", i), byLabels(map[string]string{"env": "prod"})))
@@ -110,8 +110,8 @@ func TestUpdated_WhatUsersChoose(t *testing.T) {
 	}
 }
 
-// TestUpdated_OfAFlood verifies that writers do not wait for events, and that a flood of changes does not cause a flood of events.
-func TestUpdated_OfAFlood(t *testing.T) {
+// TestUpdated_FloodOfChanges verifies that writers do not wait for events, and that a flood of changes does not cause a flood of events.
+func TestUpdated_FloodOfChanges(t *testing.T) {
 	r := New(nil, fleet)
 	for range 10 * burst {
 		r.Updated(as(t, "dana"), newCluster(labels.Set{"env": "prod"}), newCluster(nil))

@@ -60,8 +60,8 @@ func everythingAllowed(t *testing.T) (authorizer.Authorizer, *atomic.Int32) {
 	return union, &asked
 }
 
-// TestAuthorizer_OfAgentsIsAskedFirst verifies that no other authorizer allows what it denies, and that its decisions need no call of the front.
-func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
+// TestAuthorizer_OfAgentsIsFirst verifies that no other authorizer allows what it denies, and that its decisions need no call of the front.
+func TestAuthorizer_OfAgentsIsFirst(t *testing.T) {
 	union, asked := everythingAllowed(t)
 	agent := []string{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}
 	for _, c := range []struct {
@@ -92,8 +92,8 @@ func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
 	}
 }
 
-// TestAuthorizer_AgentsReachNothingOfTheViews verifies that agents may not read what every user may list, not even for their own cluster.
-func TestAuthorizer_AgentsReachNothingOfTheViews(t *testing.T) {
+// TestAuthorizer_AgentsCannotReadViews verifies that agents may not read what every user may list, not even for their own cluster.
+func TestAuthorizer_AgentsCannotReadViews(t *testing.T) {
 	union, asked := everythingAllowed(t)
 	for _, groups := range [][]string{
 		{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}, {registration.AWSManagedClustersGroup, registration.AWSGroup("c1")},

@@ -49,7 +49,7 @@ func heldBack(t *testing.T, data map[string]string, ca *partialCA, headers *[]st
 
 var both = map[string]string{"client-ca-file": "USERS\n", "requestheader-client-ca-file": "FRONT\n"}
 
-func TestClientCA_IsHeldBackUntilAllOfItIsThere(t *testing.T) {
+func TestClientCA_IsHeldBackUntilComplete(t *testing.T) {
 	loaded, headers := &partialCA{}, []string{}
 	ca := heldBack(t, both, loaded, &headers)
 	for _, step := range []struct {
@@ -73,7 +73,7 @@ func TestClientCA_IsHeldBackUntilAllOfItIsThere(t *testing.T) {
 	}
 }
 
-func TestClientCA_IsNotHeldBackForWhatTheFrontDoesNotPublish(t *testing.T) {
+func TestClientCA_IsNotHeldBackWhenUnpublished(t *testing.T) {
 	headers := []string{}
 	ca := heldBack(t, map[string]string{"client-ca-file": "USERS"}, &partialCA{content: "USERS"}, &headers)
 	if got := string(ca.CurrentCABundleContent()); got != "USERS" {
@@ -81,7 +81,7 @@ func TestClientCA_IsNotHeldBackForWhatTheFrontDoesNotPublish(t *testing.T) {
 	}
 }
 
-func TestClientCA_ListenersAreToldAtLastOfWhatThereIs(t *testing.T) {
+func TestClientCA_ListenersAreNotifiedEventually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		headers := []string{}
 		ca := heldBack(t, both, &partialCA{content: "USERS"}, &headers)
@@ -103,7 +103,7 @@ func TestClientCA_ListenersAreToldAtLastOfWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestCertificate_IsGivenOutWithTheClientCAs(t *testing.T) {
+func TestCertificate_IsPublishedWithClientCAs(t *testing.T) {
 	loaded, headers := &partialCA{content: "USERS"}, []string{"X-Remote-User"}
 	hub := fake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: authenticationNamespace, Name: authenticationConfigMap}, Data: both,

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
-// TestApplyRecommended_EachClientOfTheFrontFollowsTheToken verifies that all clients of the front reload the token, including those that the generic
+// TestApplyRecommended_FrontClientsReloadToken verifies that all clients of the front reload the token, including those that the generic
 // options would create.
-func TestApplyRecommended_EachClientOfTheFrontFollowsTheToken(t *testing.T) {
+func TestApplyRecommended_FrontClientsReloadToken(t *testing.T) {
 	g := tokentest.New(t)
 	version := g.Answer
 	g.Answer = func(w http.ResponseWriter, r *http.Request) {

@@ -119,9 +119,9 @@ func (r *reviewing) get(t *testing.T) (code int, retryAfter, body string) {
 	return response.StatusCode, response.Header.Get("Retry-After"), string(data)
 }
 
-// TestReviews_ThatFailAreUnavailable verifies that a failed review is reported neither as an internal error nor as an error of the client, and that
+// TestReviews_FailuresAreUnavailable verifies that a failed review is reported neither as an internal error nor as an error of the client, and that
 // the response does not contain the front's address.
-func TestReviews_ThatFailAreUnavailable(t *testing.T) {
+func TestReviews_FailuresAreUnavailable(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) {
 		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 			_ = c.(*net.TCPConn).SetLinger(0)

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestUnansweredPlugins_AreUnavailable: NamespaceLifecycle gets a namespace from the front that is not in the cache. If the front does not respond,
+// TestPluginTimeouts_AreUnavailable: NamespaceLifecycle gets a namespace from the front that is not in the cache. If the front does not respond,
 // this is not reported as an internal error, and the response does not contain the front's address.
-func TestUnansweredPlugins_AreUnavailable(t *testing.T) {
+func TestPluginTimeouts_AreUnavailable(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) {
 		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 			_ = c.(*net.TCPConn).SetLinger(0)
@@ -103,8 +103,8 @@ func (r refusing) Admit(_ context.Context, _ admission.Attributes, _ admission.O
 	return r.err
 }
 
-// TestAttack_TheFrontsAddressInARefusal verifies that a rejection that contains an address which a user has written stays a rejection.
-func TestAttack_TheFrontsAddressInARefusal(t *testing.T) {
+// TestAttack_FrontAddressInRejection verifies that a rejection that contains an address which a user has written stays a rejection.
+func TestAttack_FrontAddressInRejection(t *testing.T) {
 	front := &rest.Config{Host: "https://192.0.2.1:6443"}
 	refused := apierrors.NewBadRequest("the label 192.0.2.1:6443 is too long")
 	if got := admit(t, refusing{admission.NewHandler(admission.Create), refused}, front); got != error(refused) { //nolint:errorlint // It is the same.

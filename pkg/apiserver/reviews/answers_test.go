@@ -118,7 +118,7 @@ func (f *fixture) wants(what string, allowed, asks bool) {
 	}
 }
 
-func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
+func TestAnswers_AreCachedWhileRulesAreEqual(t *testing.T) {
 	changes := map[string]func(*fixture){
 		"a binding to the user":     func(f *fixture) { f.bind("new", userNamed("ann")) },
 		"a binding to a group":      func(f *fixture) { f.bind("new", groupNamed("team")) },
@@ -155,8 +155,8 @@ func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
 	}
 }
 
-// TestAnswers_ANamespaceDropsItsOwnAlone: an admin of a namespace may bind any user there, and all users at once, at any rate.
-func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
+// TestAnswers_NamespaceInvalidatesOnlyItsOwn: an admin of a namespace may bind any user there, and all users at once, at any rate.
+func TestAnswers_NamespaceInvalidatesOnlyItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		asks := func(namespace string) bool {
@@ -198,8 +198,8 @@ func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
 	})
 }
 
-// TestAnswers_AChangeOfOthersDropsNone: while clusters join, thousands of bindings are created for their agents.
-func TestAnswers_AChangeOfOthersDropsNone(t *testing.T) {
+// TestAnswers_UnrelatedChangeInvalidatesNone: while clusters join, thousands of bindings are created for their agents.
+func TestAnswers_UnrelatedChangeInvalidatesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.wants("first", false, true)
@@ -213,7 +213,7 @@ func TestAnswers_AChangeOfOthersDropsNone(t *testing.T) {
 	})
 }
 
-func TestAnswers_AListThatTellsNothingNewDropsNone(t *testing.T) {
+func TestAnswers_UnchangedListInvalidatesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		binding := f.binding("b", userNamed("ann"))
@@ -226,7 +226,7 @@ func TestAnswers_AListThatTellsNothingNewDropsNone(t *testing.T) {
 	})
 }
 
-func TestAnswers_AnAnswerThatWasAskedForBeforeAChangeIsNotKept(t *testing.T) {
+func TestAnswers_AnswerOlderThanChangeIsNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.front.allows = true
@@ -241,9 +241,9 @@ func TestAnswers_AnAnswerThatWasAskedForBeforeAChangeIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost: the front observes a change later than this server. Its wrong decisions are not
+// TestAnswers_StaleAnswersAreBounded: the front observes a change later than this server. Its wrong decisions are not
 // cached for long.
-func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.T) {
+func TestAnswers_StaleAnswersAreBounded(t *testing.T) {
 	for _, lag := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 4 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
@@ -272,7 +272,7 @@ func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.
 	}
 }
 
-func TestAnswers_AreKeptForTheTimeOfTheFlagsAtMost(t *testing.T) {
+func TestAnswers_CacheTTLIsLimitedByFlags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.front.meanwhile = func() { time.Sleep(3 * time.Second) }
@@ -285,7 +285,7 @@ func TestAnswers_AreKeptForTheTimeOfTheFlagsAtMost(t *testing.T) {
 	})
 }
 
-func TestAnswers_NoneIsKeptBeforeAllRulesAreKnown(t *testing.T) {
+func TestAnswers_NothingIsCachedBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, front: &front{}, rules: NewRules(kept)}
 		f.Authorizer = Cached(authorizer.AuthorizerFunc(f.front.authorize), f.rules, kept, kept)
@@ -310,7 +310,7 @@ func TestAnswers_NoneIsKeptBeforeAllRulesAreKnown(t *testing.T) {
 	})
 }
 
-func TestAnswers_AnErrorIsNotKept(t *testing.T) {
+func TestAnswers_ErrorsAreNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.front.err = errors.New("connection refused")
@@ -323,8 +323,8 @@ func TestAnswers_AnErrorIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAnswers_AreKeptForOneQuestion verifies that a request that differs in anything that is sent to the front needs its own review.
-func TestAnswers_AreKeptForOneQuestion(t *testing.T) {
+// TestAnswers_CacheKeyIsWholeReview verifies that a request that differs in anything that is sent to the front needs its own review.
+func TestAnswers_CacheKeyIsWholeReview(t *testing.T) {
 	base := func() authorizer.AttributesRecord {
 		return authorizer.AttributesRecord{
 			User: &user.DefaultInfo{Name: "ann", UID: "1", Groups: []string{"a", "b"}, Extra: map[string][]string{"k": {"x", "y"}}},
@@ -380,8 +380,8 @@ func requirements(t *testing.T, selector string) labels.Requirements {
 	return r
 }
 
-// TestRules_RememberNoMoreThanTheLatestChanges verifies that changes are forgotten when no cached decision can be older.
-func TestRules_RememberNoMoreThanTheLatestChanges(t *testing.T) {
+// TestRules_ForgetOldChanges verifies that changes are forgotten when no cached decision can be older.
+func TestRules_ForgetOldChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		for i := range 10000 {

@@ -30,7 +30,7 @@ func ask(ctx context.Context, a authorizer.Authorizer, who string) (authorizer.D
 	return decision, err
 }
 
-func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
+func TestLimitPerUser_OneUserDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := LimitPerUser(slow(perUser + 1))
 		for range 500 {
@@ -48,7 +48,7 @@ func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
 	})
 }
 
-func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
+func TestLimitPerUser_CancelledWaitIsDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := LimitPerUser(slow(100))
 		for range perUser {
@@ -64,7 +64,7 @@ func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
 	})
 }
 
-func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
+func TestLimitPerUser_ForgetsIdleUsers(t *testing.T) {
 	turns := &limiter{asks: slow(1), users: map[string]*seatQueue{}}
 	synctest.Test(t, func(t *testing.T) {
 		turns.asks = slow(1)

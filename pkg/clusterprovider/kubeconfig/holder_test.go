@@ -79,9 +79,9 @@ func (h *held) holder() string {
 	return secret.Annotations[HolderAnnotation]
 }
 
-// TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt: a user who may create Clusters, with any creation time, must not take a cluster that has an
+// TestHold_FirstHolderIsNotPreempted: a user who may create Clusters, with any creation time, must not take a cluster that has an
 // owner.
-func TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt(t *testing.T) {
+func TestHold_FirstHolderIsNotPreempted(t *testing.T) {
 	h := newHeld(t, "web, teams")
 	owner, rival := h.cluster("teams", "2"), h.cluster("web", "1")
 	if got := h.asks(owner); got != reasonHeld || h.holder() != "2" {
@@ -105,7 +105,7 @@ func TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt(t *testing.T) {
 	}
 }
 
-func TestHold_OnlyNamespacesThatTheSecretNames(t *testing.T) {
+func TestHold_OnlyNamespacesOfSecret(t *testing.T) {
 	for namespaces, want := range map[string]string{
 		"": reasonNotAllowed, "web": reasonNotAllowed, "team": reasonNotAllowed, "teams2,": reasonNotAllowed, ",": reasonNotAllowed,
 		"teams": reasonHeld, "web,teams": reasonHeld, " teams ,web": reasonHeld, "*": reasonHeld,
@@ -122,7 +122,7 @@ func TestHold_OnlyNamespacesThatTheSecretNames(t *testing.T) {
 	}
 }
 
-func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
+func TestHold_DeletedHolderReleases(t *testing.T) {
 	h := newHeld(t, "teams")
 	lost := h.cluster("teams", "1")
 	h.asks(lost)
@@ -143,9 +143,9 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	}
 }
 
-// TestHold_AProfileOfTheSameConfigurationTakesNothing: a user who may create ClusterProfiles must not take a cluster with another name for its
+// TestHold_OtherProfileWithSameConfiguration: a user who may create ClusterProfiles must not take a cluster with another name for its
 // configuration.
-func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
+func TestHold_OtherProfileWithSameConfiguration(t *testing.T) {
 	h := newHeld(t, "*")
 	h.asks(h.cluster("teams", "1"))
 	rival := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "rival", UID: "2"}}
@@ -158,8 +158,8 @@ func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
 	}
 }
 
-// TestHold_ARefusalOutlivesTheNamespaces: a rejected Cluster does not get another try because its namespace is removed from the list for a while.
-func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
+// TestHold_RefusalIsFinal: a rejected Cluster does not get another try because its namespace is removed from the list for a while.
+func TestHold_RefusalIsFinal(t *testing.T) {
 	h := newHeld(t, "teams, web")
 	owner, rival := h.cluster("teams", "1"), h.cluster("web", "2")
 	h.asks(owner)
@@ -185,8 +185,8 @@ func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
 	}
 }
 
-// TestHold_OnUpgradeWhoHasTheClusterGoesFirst: Secrets of earlier versions do not record who has the cluster.
-func TestHold_OnUpgradeWhoHasTheClusterGoesFirst(t *testing.T) {
+// TestHold_UpgradePrefersCurrentHolder: Secrets of earlier versions do not record who has the cluster.
+func TestHold_UpgradePrefersCurrentHolder(t *testing.T) {
 	taken := []metav1.Condition{{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reasonTaken}}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.Cluster)
@@ -215,8 +215,8 @@ func TestHold_OnUpgradeWhoHasTheClusterGoesFirst(t *testing.T) {
 	}
 }
 
-// TestHold_OneOfManyAtOnce: two Clusters for which the same Secret was read do not both get the cluster.
-func TestHold_OneOfManyAtOnce(t *testing.T) {
+// TestHold_Concurrently: two Clusters for which the same Secret was read do not both get the cluster.
+func TestHold_Concurrently(t *testing.T) {
 	h := newHeld(t, "*")
 	secret, err := h.secret(t.Context(), "berlin")
 	if err != nil {
@@ -244,7 +244,7 @@ func TestHold_OneOfManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestRelease_WithoutTheSecret(t *testing.T) {
+func TestRelease_WithoutSecret(t *testing.T) {
 	h := newHeld(t, "*")
 	c := h.cluster("teams", "1")
 	h.asks(c)
@@ -284,8 +284,8 @@ func (h *held) withdrawn(c *v1alpha1.Cluster) string {
 	return "no"
 }
 
-// TestHold_ANamespaceThatIsTakenOutLosesTheCluster: the cluster must be withdrawn from a namespace before another gets it, whatever the caches have.
-func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
+// TestHold_RemovedNamespaceReleases: the cluster must be withdrawn from a namespace before another gets it, whatever the caches have.
+func TestHold_RemovedNamespaceReleases(t *testing.T) {
 	h := newHeld(t, "teams, web")
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "default.k.berlin"}}
 	profile.Spec.ProviderConfigRef.Name = "berlin"

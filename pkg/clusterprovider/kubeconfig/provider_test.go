@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestParse_RunsAndReadsNothing(t *testing.T) {
+func TestParse_RejectsFilesAndPrograms(t *testing.T) {
 	for want, change := range map[string]func(*api.Config){
 		"uses an exec plugin": func(c *api.Config) {
 			c.AuthInfos["u"].Exec = &api.ExecConfig{

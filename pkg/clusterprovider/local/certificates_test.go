@@ -13,9 +13,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestEnsure_LeavesOneCA takes over clusters that an earlier version created, with one CA for everything: their users continue to trust them, and
+// TestEnsure_MigratesToSingleCA takes over clusters that an earlier version created, with one CA for everything: their users continue to trust them, and
 // certificates of that CA no longer give access.
-func TestEnsure_LeavesOneCA(t *testing.T) {
+func TestEnsure_MigratesToSingleCA(t *testing.T) {
 	p, object := newProvider(t, testOptions(t)), newCluster("blue")
 	certs := p.cluster(object.UID).certificates()
 	for _, was := range []localserver.Certificates{p.etcdCertificates(), certs} {

@@ -163,8 +163,8 @@ func TestEndWithProvider(t *testing.T) {
 	eventually(t, "the processes end with the provider", run(0))
 }
 
-// TestSupervise_SaysWhyAProcessEnds starts a process that fails.
-func TestSupervise_SaysWhyAProcessEnds(t *testing.T) {
+// TestSupervise_ReportsExitReason starts a process that fails.
+func TestSupervise_ReportsExitReason(t *testing.T) {
 	p := &Provider{attempts: map[localserver.Process]bool{}}
 	proc := localserver.Process{Dir: t.TempDir(), Name: "broken", Tied: true}
 	args := []string{"-c", "echo 'Error: no such flag' >&2; echo usage >&2; exit 1"}
@@ -195,8 +195,8 @@ func TestEnsure_UID(t *testing.T) {
 	}
 }
 
-// TestDecide_TakenPort has another program on the port of a cluster.
-func TestDecide_TakenPort(t *testing.T) {
+// TestDecide_PortInUse has another program on the port of a cluster.
+func TestDecide_PortInUse(t *testing.T) {
 	p, object := newProvider(t, testOptions(t)), newCluster("blue")
 	c := p.cluster(object.UID)
 	before, _, err := p.decide(t.Context(), c, object)
@@ -224,8 +224,8 @@ func TestDecide_TakenPort(t *testing.T) {
 	}
 }
 
-// TestOwn_RefusesAnotherProvidersClusters: to a provider of another hub, all clusters of this one would be leftovers.
-func TestOwn_RefusesAnotherProvidersClusters(t *testing.T) {
+// TestOwn_RejectsClustersOfOtherProvider: to a provider of another hub, all clusters of this one would be leftovers.
+func TestOwn_RejectsClustersOfOtherProvider(t *testing.T) {
 	dir, object := t.TempDir(), newCluster("blue")
 	owned := func(owner string) error {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
-func TestOptions_SayWhatIsWrong(t *testing.T) {
+func TestOptions_InvalidArguments(t *testing.T) {
 	for want, change := range map[string]func(*options){
 		`--provider-name: ""`:  func(o *options) { o.ProviderName = "" },
 		`--environment: "A.B"`: func(o *options) { o.Environment = "A.B" },
@@ -30,8 +30,8 @@ func TestOptions_SayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestLoadHub_FollowsTheToken, however the hub is specified.
-func TestLoadHub_FollowsTheToken(t *testing.T) {
+// TestLoadHub_ReloadsToken, however the hub is specified.
+func TestLoadHub_ReloadsToken(t *testing.T) {
 	g := tokentest.New(t)
 	check := func(what, path string) {
 		t.Helper()

@@ -23,8 +23,8 @@ func (offering) Profiles(context.Context) ([]clusterprovider.Profile, error) {
 	return []clusterprovider.Profile{{Config: "berlin"}}, nil
 }
 
-// TestProfiles_ArePublishedWithoutARecorder: as in the subcommand init, which has no recorder of events.
-func TestProfiles_ArePublishedWithoutARecorder(t *testing.T) {
+// TestProfiles_WithoutEventRecorder: as in the subcommand init, which has no recorder of events.
+func TestProfiles_WithoutEventRecorder(t *testing.T) {
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).
 		WithIndex(&v1alpha1.Cluster{}, hub.ByProfile, func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Spec.Profile} }).Build()
 	p := &profiles{Identity: hub.Identity{Name: "p", Environment: "e"}, provider: offering{}, client: server, live: server}

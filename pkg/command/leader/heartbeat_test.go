@@ -22,9 +22,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// TestHeartbeat_SaysThatTheProcessActs: the heartbeat creates, renews and releases the Lease, takes it over from a process that was killed, and
+// TestHeartbeat_MaintainsLease: the heartbeat creates, renews and releases the Lease, takes it over from a process that was killed, and
 // continues after the API has not responded for a long time.
-func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
+func TestHeartbeat_MaintainsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		var away atomic.Bool

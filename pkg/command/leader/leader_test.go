@@ -41,9 +41,9 @@ func (c *cutOff) Update(ctx context.Context, record resourcelock.LeaderElectionR
 	return c.Interface.Update(ctx, record)
 }
 
-// TestHeldLock_ReleasesTheLeaseOfNoOther runs client-go's elector. A process that cannot reach the API until another process leads stops and
+// TestHeldLock_DoesNotReleaseLeaseOfOthers runs client-go's elector. A process that cannot reach the API until another process leads stops and
 // does not write the Lease. A process that stops while it leads releases the Lease.
-func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
+func TestHeldLock_DoesNotReleaseLeaseOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		newLock := func(identity string) resourcelock.Interface {
@@ -103,7 +103,7 @@ func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
 	})
 }
 
-func TestLock_IsNilWithoutAnElection(t *testing.T) {
+func TestLock_NilWithoutElection(t *testing.T) {
 	if lock, err := Lock(&rest.Config{}, command.LeaderElection{}); lock != nil || err != nil {
 		t.Errorf("%v, %v", lock, err)
 	}

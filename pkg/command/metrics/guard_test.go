@@ -67,7 +67,7 @@ type step struct {
 	known bool
 }
 
-func TestGuard_KeepsAnswersForAWhile(t *testing.T) {
+func TestGuard_CachesAnswers(t *testing.T) {
 	away := errors.New("away")
 	for name, steps := range map[string][]step{
 		"a right that is taken away": {
@@ -101,7 +101,7 @@ func TestGuard_KeepsAnswersForAWhile(t *testing.T) {
 }
 
 // Unknown tokens cost the API server little, and do not affect the reader.
-func TestGuard_ManyTokensDoNotFloodTheAPIServer(t *testing.T) {
+func TestGuard_ManyTokensCauseFewReviews(t *testing.T) {
 	a := newAsked()
 	if got := a.get("reader"); got != http.StatusOK {
 		t.Fatalf("the reader gets %d", got)
@@ -140,7 +140,7 @@ func TestGuard_ManyTokensDoNotFloodTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestGuard_AsksOnceForAllWhoWait(t *testing.T) {
+func TestGuard_CoalescesReviews(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	var count, inside atomic.Int32
 	g := newGuard(func(context.Context, string) (verdict, error) {
@@ -171,7 +171,7 @@ func TestGuard_AsksOnceForAllWhoWait(t *testing.T) {
 }
 
 // A review is for all that wait: it continues when the first request has ended.
-func TestGuard_AQuestionOutlivesItsRequest(t *testing.T) {
+func TestGuard_ReviewOutlivesRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := newGuard(func(ctx context.Context, _ string) (verdict, error) {
 		cancel()
@@ -185,7 +185,7 @@ func TestGuard_AQuestionOutlivesItsRequest(t *testing.T) {
 	}
 }
 
-func TestGuard_AsksAboutFewAtOnce(t *testing.T) {
+func TestGuard_LimitsConcurrentReviews(t *testing.T) {
 	var now, top atomic.Int32
 	g := newGuard(func(context.Context, string) (verdict, error) {
 		n := now.Add(1)

@@ -9,7 +9,7 @@ import (
 )
 
 // Without credentials, metrics are only available on this machine.
-func TestMetrics_AreNotForAllWhoReachThem(t *testing.T) {
+func TestMetrics_RequireAuthorization(t *testing.T) {
 	for name, test := range map[string]struct {
 		metrics Options
 		want    string

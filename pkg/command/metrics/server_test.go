@@ -125,7 +125,7 @@ func send(t *testing.T, address string, secure bool, lines ...string) (int, http
 	return response.StatusCode, response.Header, strings.TrimSpace(string(body))
 }
 
-func TestServer_LetsReadersIn(t *testing.T) {
+func TestServer_AllowsReaders(t *testing.T) {
 	dir := t.TempDir() // so that no certificate is created for each
 	put(t, dir, made(t, "localhost"))
 	const get, reader = "GET /metrics HTTP/1.1", "Authorization: Bearer reader"
@@ -175,7 +175,7 @@ func TestServer_LetsReadersIn(t *testing.T) {
 }
 
 // Before the API server is known, and while it does not respond, no client is allowed. The response does not reveal why.
-func TestServer_LetsNobodyInWithoutAnAnswer(t *testing.T) {
+func TestServer_DeniesWithoutReview(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, config := range map[string]*rest.Config{"nobody to ask": nil, "nobody answers": {Host: gone.URL}} {
@@ -186,7 +186,7 @@ func TestServer_LetsNobodyInWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestServer_PlainOnLoopback(t *testing.T) {
+func TestServer_PlaintextOnLoopback(t *testing.T) {
 	address := served(t, Options{Address: "127.0.0.1:0"}, nil)
 	if code, _, body := send(t, address, false, "GET /metrics HTTP/1.1"); code != 200 || body != "the metrics" {
 		t.Errorf("%d, %q", code, body)
@@ -232,7 +232,7 @@ func put(t *testing.T, dir string, files pair) {
 }
 
 // A certificate is reloaded when it changes; with half of a new pair the previous one stays.
-func TestCertificate_IsFollowed(t *testing.T) {
+func TestCertificate_IsReloaded(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, made(t, "first"))
 	c, err := newCertificate(dir)
@@ -267,7 +267,7 @@ func TestCertificate_IsFollowed(t *testing.T) {
 	}
 }
 
-func TestCertificate_OfOurOwnIsRenewedInTime(t *testing.T) {
+func TestCertificate_SelfSignedIsRenewed(t *testing.T) {
 	c, err := newCertificate("")
 	if err != nil {
 		t.Fatal(err)

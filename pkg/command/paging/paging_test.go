@@ -32,7 +32,7 @@ func pages(t *testing.T, limit int64, err error) func(context.Context, metav1.Li
 
 var errExpired = apierrors.NewResourceExpired("too old")
 
-func TestList_HasAllPages(t *testing.T) {
+func TestList_ReadsAllPages(t *testing.T) {
 	all, err := List(t.Context(), pages(t, pageSize, nil), metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil || len(all.Items) != 3 || all.Items[2].Name != "z" || all.ResourceVersion != "7" || all.Continue != "" {
 		t.Errorf("%+v, %v", all, err)
@@ -40,7 +40,7 @@ func TestList_HasAllPages(t *testing.T) {
 }
 
 // A printed list has no null.
-func TestList_IsEmptyWithoutObjects(t *testing.T) {
+func TestList_EmptyIsNotNull(t *testing.T) {
 	none := func(context.Context, metav1.ListOptions) (*corev1.SecretList, error) {
 		return &corev1.SecretList{}, nil
 	}
@@ -49,7 +49,7 @@ func TestList_IsEmptyWithoutObjects(t *testing.T) {
 	}
 }
 
-func TestExpiredToken_IsAnError(t *testing.T) {
+func TestExpiredToken_IsReturned(t *testing.T) {
 	options := metav1.ListOptions{LabelSelector: "a=b", Limit: 2}
 	all, err := List(t.Context(), pages(t, 2, errExpired), options)
 	if !errors.Is(err, errExpired) || all == nil || len(all.Items) != 0 {
@@ -60,7 +60,7 @@ func TestExpiredToken_IsAnError(t *testing.T) {
 	}
 }
 
-func TestEachItem_StopsAtAnError(t *testing.T) {
+func TestEachItem_StopsAtError(t *testing.T) {
 	options := metav1.ListOptions{LabelSelector: "a=b", Limit: 2}
 	for _, last := range []string{"y", "z", "none"} {
 		var names []string

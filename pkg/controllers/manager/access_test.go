@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestValidate_OfAccessIsOneClearError(t *testing.T) {
+func TestValidate_AccessErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -37,7 +37,7 @@ func TestValidate_OfAccessIsOneClearError(t *testing.T) {
 }
 
 // An invalid configuration is an error at the start, and not only when this process is elected.
-func TestValidate_NamesFileAndFieldOfTheSchedulersConfig(t *testing.T) {
+func TestValidate_SchedulerConfigErrorNamesFileAndField(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
 	text := "scheduler: {purposeMappings: {a: {template: {spec: {profile: p, tenancy: Mine}}}}, policy: {accessRequests: [{expression: 'roles'}]}}"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

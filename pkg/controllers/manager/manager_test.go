@@ -75,7 +75,7 @@ func needed() []schema.GroupVersionResource {
 }
 
 // A process waits only for resources that it may read; it does not wait for those of permissions that it only grants to others.
-func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
+func TestWatched_MatchesControllersOfProcess(t *testing.T) {
 	const registers = "cluster.open-cluster-management.io/v1, Resource=managedclusters"
 	const sets = "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersets"
 	for group, want := range map[string][]string{
@@ -110,7 +110,7 @@ func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 }
 
 // If the placement controller of upstream writes decisions, ours does not: it does not even have the permissions.
-func TestControllers_WithoutPlacementsWriteNoDecision(t *testing.T) {
+func TestControllers_WithoutPlacementsWriteNoDecisions(t *testing.T) {
 	decides := func(groups []string) (decides bool) {
 		o, held := NewOptions(), false
 		o.Controllers = groups
@@ -136,7 +136,7 @@ func TestControllers_WithoutPlacementsWriteNoDecision(t *testing.T) {
 	}
 }
 
-func TestMissing_SaysWhatIsNotServed(t *testing.T) {
+func TestMissing_ListsUnservedResources(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(map[string][]string)
 		err    error
@@ -174,7 +174,7 @@ func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestWaitUntilServed_OutlastsAServerThatIsNotThereYet(t *testing.T) {
+func TestWaitUntilServed_WaitsForUnavailableServer(t *testing.T) {
 	asked := 0
 	answers := func() (map[string][]string, error) {
 		asked++
@@ -199,7 +199,7 @@ func TestWaitUntilServed_OutlastsAServerThatIsNotThereYet(t *testing.T) {
 	}
 }
 
-func TestValidate_NamesTheFlag(t *testing.T) {
+func TestValidate_ErrorNamesFlag(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for name, test := range map[string]struct {
 		change func(*Options)
@@ -248,7 +248,7 @@ func TestValidate_NamesTheFlag(t *testing.T) {
 	}
 }
 
-func TestFlags_TurnTheFeatureOff(t *testing.T) {
+func TestFlags_DisableFeature(t *testing.T) {
 	o := NewOptions()
 	if !o.FeatureGate.Enabled(DefaultClusterSet) {
 		t.Error("DefaultClusterSet is off by default")

@@ -28,7 +28,7 @@ func parsed(t *testing.T, args ...string) *Options {
 	return o
 }
 
-func TestOperator_RunsOnlyIfItIsNamed(t *testing.T) {
+func TestOperator_RunsOnlyIfNamed(t *testing.T) {
 	for _, test := range []struct {
 		args     []string
 		operator string
@@ -70,7 +70,7 @@ func TestOperator_RunsOnlyIfItIsNamed(t *testing.T) {
 }
 
 // A separate hub-operator and this process are never active at the same time: they use one Lease, whatever the flags of this process.
-func TestOperator_HasTheLeaseAndTheAccountOfHubOperator(t *testing.T) {
+func TestOperator_LeaseAndServiceAccount(t *testing.T) {
 	o := parsed(t, "--controllers=klusterlets", "--leader-elect=false", "--leader-elect-resource-name=mine", "--leader-elect-namespace=mine",
 		"--leader-elect-lease-duration=33s")
 	got, want := o.operator(&rest.Config{Host: "https://hub"}), operator.NewOptions().LeaderElection

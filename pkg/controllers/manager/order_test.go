@@ -128,7 +128,7 @@ func (s *withheldMembers) writes() []string {
 }
 
 // A status that is written before the members are known would report every set as empty.
-func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
+func TestRun_WritesNoStatusBeforeMembersSync(t *testing.T) {
 	s := &withheldMembers{t: t, release: make(chan struct{}), asked: make(chan struct{})}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() {

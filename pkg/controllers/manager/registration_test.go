@@ -64,7 +64,7 @@ func (p *passports) New(_ context.Context, options driver.Options) (driver.Drive
 // withPassport adds the driver, as the main.go of another binary would.
 func withPassport(o *Options) { o.Registration.Kinds = append(o.Registration.Kinds, &passports{}) }
 
-func TestDrivers_AThirdIsAddedWithoutTouchingTheOthers(t *testing.T) {
+func TestDrivers_CustomDriver(t *testing.T) {
 	o := NewOptions()
 	withPassport(o)
 	set := o.Flags()
@@ -99,21 +99,21 @@ func TestDrivers_AThirdIsAddedWithoutTouchingTheOthers(t *testing.T) {
 	}
 }
 
-func TestDrivers_AreCSRByDefault(t *testing.T) {
+func TestDrivers_DefaultToCSR(t *testing.T) {
 	drivers, err := NewOptions().Registration.drivers(t.Context(), nil, nil)
 	if err != nil || len(drivers) != 1 || drivers[0].Name() != csr.Name {
 		t.Errorf("%v, %v", drivers, err)
 	}
 }
 
-func TestDrivers_MayBeSpelledAsInTheSpecification(t *testing.T) {
+func TestDrivers_SpecificationSpelling(t *testing.T) {
 	o := RegistrationOptions{Drivers: []string{" aws-irsa", "csr", "awsirsa", ""}}
 	if got := o.enabled(); !slices.Equal(got, []string{"awsirsa", "csr"}) {
 		t.Errorf("enabled %q", got)
 	}
 }
 
-func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
+func TestValidate_RegistrationErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -154,7 +154,7 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 }
 
 // The hub may be away when the process starts: the process waits, and does not end.
-func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
+func TestManager_StartsWithoutHub(t *testing.T) {
 	o := NewOptions()
 	o.HealthAddress, o.Metrics.Address, o.LeaderElection.Enabled = "0", "0", false
 	// Nothing listens on this port.
@@ -224,7 +224,7 @@ func TestManifests_GrantNoEscalation(t *testing.T) {
 
 // A policy has no effect on users that it does not match: each is bound, denies, and names an existing ServiceAccount, or both groups of all
 // agents.
-func TestManifests_PoliciesAreInForce(t *testing.T) {
+func TestManifests_PoliciesAreEnforced(t *testing.T) {
 	read := func(file string) string {
 		data, err := os.ReadFile("../../../artifacts/deploy/base/" + file)
 		if err != nil {
@@ -292,7 +292,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 }
 
 // The flags must not accept what the policy on hub-certificate-approver refuses: it would wait forever.
-func TestValidate_NamesNoUserWhomTheApproverMayNotApprove(t *testing.T) {
+func TestValidate_RejectsUsersOutsideOfPolicy(t *testing.T) {
 	for user, ok := range map[string]bool{
 		"joiner": true, "system:bootstrap:abcdef": true, "system:serviceaccount:open-cluster-management:agent-registration-bootstrap": true,
 		"system:serviceaccount:kube-system:joiner": false, "system:serviceaccount:clusterhub-system:hub-controller-manager": false,

@@ -91,7 +91,7 @@ spec:
           second --- not the end
 `
 
-func TestRead_WhatIsInIt(t *testing.T) {
+func TestRead_Contents(t *testing.T) {
 	a, err := Read(pack(t, content{"./deploy/operator.yaml", operator}, content{"deploy/deployment.yml", deployment},
 		content{"README.md", "# Hello"}, content{"deploy/._operator.yaml", "\x00\x05"}))
 	if err != nil {
@@ -119,7 +119,7 @@ func TestRead_WhatIsInIt(t *testing.T) {
 	}
 }
 
-func TestRead_FilesOfWindows(t *testing.T) {
+func TestRead_WindowsFiles(t *testing.T) {
 	text := "\ufeff" + strings.ReplaceAll(configMap+"---\n"+deployment, "\n", "\r\n")
 	a, err := Read(pack(t, content{"a.yaml", text}))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestRead_FilesOfWindows(t *testing.T) {
 }
 
 // All ways to name a namespace are equivalent, and in any order.
-func TestContents_TheEmbeddedNamespaceIsTheOnlyOneNamed(t *testing.T) {
+func TestContents_EmbeddedNamespace(t *testing.T) {
 	namespace := func(name string) string {
 		return "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
 	}
@@ -173,7 +173,7 @@ func TestContents_TheEmbeddedNamespaceIsTheOnlyOneNamed(t *testing.T) {
 	}
 }
 
-func TestDeliver_EveryNamespaceIsTheTarget(t *testing.T) {
+func TestDeliver_RewritesEveryNamespace(t *testing.T) {
 	a, err := Read(pack(t, content{"operator.yaml", operator}, content{"deployment.yaml", deployment}))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestDeliver_EveryNamespaceIsTheTarget(t *testing.T) {
 	}
 }
 
-func TestDeliver_WhatItDeliversIsAnArchiveOfThatNamespace(t *testing.T) {
+func TestDeliver_RoundTrips(t *testing.T) {
 	a, err := Read(pack(t, content{"operator.yaml", operator}, content{"deployment.yaml", deployment}))
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: c}}
 }
 
 // A namespace-scoped agent gets no objects that it cannot create.
-func TestDeliver_WithoutObjectsOfTheCluster(t *testing.T) {
+func TestDeliver_WithoutClusterScopedObjects(t *testing.T) {
 	a, err := Read(pack(t, content{"operator.yaml", operator}))
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestDeliver_WithoutObjectsOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestDeliver_ANamespaceIsADNSLabel(t *testing.T) {
+func TestDeliver_NamespaceIsDNSLabel(t *testing.T) {
 	a, err := Read(pack(t, content{"a.yaml", configMap}))
 	if err != nil {
 		t.Fatal(err)

@@ -229,7 +229,7 @@ func oldSparse() []byte {
 // maxMemory is the maximum of memory that reading any archive may allocate in total, in bytes.
 const maxMemory = 128 << 20
 
-func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
+func TestRead_AttacksAreRejectedCheaply(t *testing.T) {
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {
 			encoded := attack.make(t)
@@ -253,7 +253,7 @@ func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
 }
 
 // An archive at its limits can be read, too.
-func TestRead_TheLargestArchive(t *testing.T) {
+func TestRead_LargestArchive(t *testing.T) {
 	var b strings.Builder
 	for i := range MaxObjects {
 		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\ndata:\n%s", i, strings.Repeat(fmt.Sprintf("  k%d: \"%d\"\n", i, i), 1))

@@ -132,7 +132,7 @@ func TestAnswer_Pattern(t *testing.T) {
 	}
 }
 
-func TestAnswer_APatternThatIsRefused(t *testing.T) {
+func TestAnswer_RejectedPattern(t *testing.T) {
 	status := answer(t, &Question{Pattern: pattern("", "web", "db"), Services: []edge.Service{service("web", "1.0.0", "a", "b"), service("db", "1.0.0")},
 		Nodes: read(node("a", edge.ClusterScoped, "agent"))})
 	expect(t, status, "a false PatternRefused")
@@ -311,7 +311,7 @@ func TestAnswer_Once(t *testing.T) {
 	}
 }
 
-func TestAnswer_NeedsAQuestion(t *testing.T) {
+func TestAnswer_RequiresQuestion(t *testing.T) {
 	if _, err := Answer(&Question{}); err == nil {
 		t.Error("no policy and no pattern are a question")
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // A check returns what the controllers place, which use the engine.
-func TestAnswer_IsWhatIsPlaced(t *testing.T) {
+func TestAnswer_MatchesPlacements(t *testing.T) {
 	placed, kept, away := 0, 0, 0
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 7))

@@ -16,7 +16,7 @@ import (
 )
 
 // For any policy, pattern and nodes, the check returns the same as Decide.
-func TestAnswer_IsWhatIsDecided(t *testing.T) {
+func TestAnswer_MatchesDecide(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
 	count := map[edge.Reason]int{}

@@ -59,7 +59,7 @@ kind: ClusterRole
 metadata: {name: shared}
 `
 
-func TestWork_OfSeveralServices(t *testing.T) {
+func TestWork_SeveralServices(t *testing.T) {
 	node := &edgev1alpha1.EdgeNodeStatus{Namespace: "agent", NamespaceScoped: new(bool)}
 	web := Part{Archive: read(t, definition+"---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\n"), Namespace: "blue"}
 	db := Part{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "agent"}
@@ -117,14 +117,14 @@ func TestWork_OfSeveralServices(t *testing.T) {
 }
 
 // An agent that has not reported its scope is treated as having the fewest rights.
-func TestWork_OfAnAgentThatHasNotTold(t *testing.T) {
+func TestWork_AgentWithUnknownScope(t *testing.T) {
 	spec, _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{}, []Part{{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "blue"}})
 	if err != nil || len(spec.Workload.Manifests) != 1 || spec.DeleteOption.PropagationPolicy != workv1.DeletePropagationPolicyTypeForeground {
 		t.Errorf("got %s, %v", all(spec), err)
 	}
 }
 
-func TestWork_HasVariablesInAllContainers(t *testing.T) {
+func TestWork_VariablesInAllContainers(t *testing.T) {
 	part := Part{Archive: read(t, `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}

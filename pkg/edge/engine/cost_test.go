@@ -115,7 +115,7 @@ var changes = []struct {
 }
 
 // One change judges few of all pairs. Times are in the benchmark; the number of judgments does not depend on the machine.
-func TestEngine_JudgesWhatAChangeConcerns(t *testing.T) {
+func TestEngine_EvaluatesOnlyAffectedPairs(t *testing.T) {
 	f := newFleet(2000, 200, 10)
 	e := New()
 	f.tell(t, e)

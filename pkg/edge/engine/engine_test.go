@@ -140,7 +140,7 @@ func says(e *Engine) outcome {
 
 // Whatever happens, in any order, the engine returns the same as an evaluation of everything, and every difference is among the changes that it
 // reports.
-func TestEngine_SaysWhatEvaluatingEverythingSays(t *testing.T) {
+func TestEngine_MatchesFullEvaluation(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(100) {
 		m, w, e := maker{rand.New(rand.NewPCG(seed, 1)), map[Pair]bool{}}, newWorld(), New()
@@ -203,7 +203,7 @@ func union[K comparable, V any](a, b map[K]V) map[K]bool {
 }
 
 // It may become known only later that two agents are in one cluster. What is placed on one of them stays, and the other's is no longer desired.
-func TestEngine_LearnsThatTwoNodesAreOneCluster(t *testing.T) {
+func TestEngine_TwoNodesOfOneCluster(t *testing.T) {
 	f, e := newFleet(2, 1, 1), New()
 	for i := range 2 {
 		spec := f.node(1, 0)
@@ -238,7 +238,7 @@ func TestEngine_LearnsThatTwoNodesAreOneCluster(t *testing.T) {
 }
 
 // A version that has failed on a node is replaced by the next one of its service, in a policy and in a pattern, and for that service alone.
-func TestEngine_TheNextVersionWhereOneHasFailed(t *testing.T) {
+func TestEngine_FallsBackToNextVersion(t *testing.T) {
 	for _, pattern := range []bool{false, true} {
 		e, key := New(), Key{"a", pattern, "p"}
 		pair := Pair{key, "n"}

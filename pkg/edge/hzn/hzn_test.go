@@ -130,7 +130,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestRead_SaysWhatIsWrong(t *testing.T) {
+func TestRead_Errors(t *testing.T) {
 	service := func(rest string) string { return `{"url":"web","version":"1.0.0","arch":"amd64",` + rest + `}` }
 	for file, c := range map[string]struct {
 		kind Kind
@@ -201,7 +201,7 @@ func TestRead_ExpandsVariablesOnce(t *testing.T) {
 }
 
 // A variable without quotes has one value, which cannot contain other parts of the file.
-func TestRead_VariablesWhereNumbersStand(t *testing.T) {
+func TestRead_UnquotedVariables(t *testing.T) {
 	const file = `{"properties":[{"name":"a$N","value":$N},{"name":"b","value":${YES},"type":"bool"},{"name":"c","value":"$N","type":"int"}]} // $COMMENT`
 	values := map[string]string{"N": "9007199254740991", "YES": "true"}
 	o := options
@@ -251,7 +251,7 @@ func TestDetect_UserInput(t *testing.T) {
 }
 
 // One version that is tried twice, as in hzn's documentation, is in the list once, at its first position.
-func TestRead_OneVersionWithTwoPriorities(t *testing.T) {
+func TestRead_DuplicateVersion(t *testing.T) {
 	result, err := Read(Policy, []byte(`{"service":{"name":"web","serviceVersions":[{"version":"2.0.0"},{"version":"1.0.0","priority":{"priority_value":3,"retries":1}},
 		{"version":"1.0.0","priority":{"priority_value":2,"retries":5}},{"version":"2.0.0","priority":{"priority_value":1}},{"version":"1.0.0"}]}}`), options)
 	if err != nil {

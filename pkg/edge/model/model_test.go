@@ -106,7 +106,7 @@ func TestMatrix(t *testing.T) {
 
 // The stored contents of an archive lead to the same decisions as the archive, for random worlds. If they were truncated, they may deny what the
 // archive would not, and never allow what the archive would not.
-func TestContents_DecideAsTheArchive(t *testing.T) {
+func TestContents_MatchArchiveDecisions(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
 	count := map[string]int{}
@@ -166,7 +166,7 @@ func TestServiceStatus_Bounds(t *testing.T) {
 }
 
 // Contents that were never read cannot be deployed.
-func TestContents_OfNoArchive(t *testing.T) {
+func TestContents_WithoutArchive(t *testing.T) {
 	if got := Contents(&api.EdgeServiceStatus{Namespaces: []string{"abc"}}); got != nil {
 		t.Errorf("got %+v", got)
 	}
@@ -231,7 +231,7 @@ func TestNode(t *testing.T) {
 }
 
 // The same names in two namespaces are two policies, two patterns, two services.
-func TestNamespacesDoNotMix(t *testing.T) {
+func TestNamespacesAreSeparate(t *testing.T) {
 	s, contents := service()
 	services := []edge.Service{Service("tools", s, contents), Service("shop", s, contents), {Org: "shop", Name: "web", Version: "2.0.0"}, {Org: "shop", Name: "other", Version: "1.0.0"}}
 	p := policySpec()
@@ -324,7 +324,7 @@ func TestLanguages(t *testing.T) {
 }
 
 // If validation accepts constraints, a node and a deployment with them can be parsed: their total is limited, too.
-func TestLanguages_BoundConstraintsTogether(t *testing.T) {
+func TestLanguages_LimitConstraintsTogether(t *testing.T) {
 	expression := strings.TrimSuffix(strings.Repeat("a == b AND ", 300), " AND ")
 	l := Languages()
 	if err := l.Constraint(expression); err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestWrite_ChangesAllAtOnce reads two files through the folder that was current, as programs do that need a consistent set.
-func TestWrite_ChangesAllAtOnce(t *testing.T) {
+// TestWrite_IsAtomic reads two files through the folder that was current, as programs do that need a consistent set.
+func TestWrite_IsAtomic(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "volume")
 	own := func(string, File) error { return nil }
 	write := func(n int) {
@@ -65,7 +65,7 @@ func TestWrite_ChangesAllAtOnce(t *testing.T) {
 	t.Logf("%d reads", reads)
 }
 
-func TestToken_IsDue(t *testing.T) {
+func TestToken_RenewalIsDue(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
 		age, lifetime time.Duration
@@ -79,8 +79,8 @@ func TestToken_IsDue(t *testing.T) {
 	}
 }
 
-// TestWrite_LeavesTheFormerFiles to a program that has just followed the link to them.
-func TestWrite_LeavesTheFormerFiles(t *testing.T) {
+// TestWrite_RetainsPreviousFiles to a program that has just followed the link to them.
+func TestWrite_RetainsPreviousFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "volume")
 	folders := []string{}
 	for n := range 3 {

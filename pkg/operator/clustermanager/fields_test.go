@@ -115,9 +115,9 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Cluste
 	return !reflect.DeepEqual(with, without), said
 }
 
-// TestFields_AreBroughtOrSaidToBeIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or a condition names
+// TestFields_ApplyOrAreReportedAsIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or a condition names
 // it. A new field fails this test until it does one of the two.
-func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
+func TestFields_ApplyOrAreReportedAsIgnored(t *testing.T) {
 	fields := operatortest.Fields(reflect.TypeFor[operatorv1.ClusterManagerSpec]())
 	if len(fields) < 70 {
 		t.Fatalf("there are only %d fields", len(fields))

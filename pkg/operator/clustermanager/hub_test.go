@@ -43,9 +43,9 @@ func made(t *testing.T, c *cluster, name string) map[string]string {
 	return all
 }
 
-// TestDetached_MakesAHubOfAClusterWithoutNodes: a cluster without nodes becomes a hub whose server runs elsewhere, is not written to while nothing
+// TestDetached_MakesHubOfClusterWithoutNodes: a cluster without nodes becomes a hub whose server runs elsewhere, is not written to while nothing
 // changes, is repaired after changes, and is a plain cluster again at the end.
-func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
+func TestDetached_MakesHubOfClusterWithoutNodes(t *testing.T) {
 	w := newWorld(t)
 	cm := detached("blue")
 	cm.Spec.Clusterhub.Components = []string{componentProvider}

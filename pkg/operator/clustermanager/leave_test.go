@@ -20,9 +20,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// TestDetached_LeavesWhateverHasBecomeOfTheHub: several ClusterManagers are created and deleted on one management cluster. The status reports what
+// TestDetached_DeletesDespiteHubState: several ClusterManagers are created and deleted on one management cluster. The status reports what
 // cannot be done, and each can be deleted.
-func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
+func TestDetached_DeletesDespiteHubState(t *testing.T) {
 	w := newWorld(t)
 	remove := func(name string) {
 		t.Helper()

@@ -20,9 +20,9 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// TestNothingApplied_WhereNothingSaysOtherwise: a ClusterManager is deleted without the rights of an admin if nothing was created for it, but not if
+// TestNothingApplied_DeletesWithoutSource: a ClusterManager is deleted without the rights of an admin if nothing was created for it, but not if
 // anything indicates otherwise.
-func TestNothingApplied_WhereNothingSaysOtherwise(t *testing.T) {
+func TestNothingApplied_DeletesWithoutSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		cm       func(*operatorv1.ClusterManager)
 		has      bool

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen verifies that reconciles are rate-limited: each one also sends requests to the management
+// TestAttack_AHubWithConstantChangesIsRateLimited verifies that reconciles are rate-limited: each one also sends requests to the management
 // cluster, which all hubs share.
-func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
+func TestAttack_AHubWithConstantChangesIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lock sync.Mutex
 		var looks []time.Duration

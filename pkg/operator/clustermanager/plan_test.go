@@ -55,9 +55,9 @@ func argsIn(t *testing.T, objects []*unstructured.Unstructured, deployment strin
 	return ""
 }
 
-// TestPlan_OfSeveralHubsOnOneManagementCluster: two hubs on one management cluster share no object, and grant no rights there. No object of one
+// TestPlan_SeveralHubsOnOneManagementCluster: two hubs on one management cluster share no object, and grant no rights there. No object of one
 // refers to the other.
-func TestPlan_OfSeveralHubsOnOneManagementCluster(t *testing.T) {
+func TestPlan_SeveralHubsOnOneManagementCluster(t *testing.T) {
 	all := map[remote.ID]string{}
 	for name, mode := range map[string]operatorv1.InstallMode{
 		"blue": operatorv1.InstallModeDetached, "green": operatorv1.InstallModeDetached, "red": operatorv1.InstallModeHosted,
@@ -90,7 +90,7 @@ func TestPlan_OfSeveralHubsOnOneManagementCluster(t *testing.T) {
 	}
 }
 
-func TestPlan_OfTheModes(t *testing.T) {
+func TestPlan_Modes(t *testing.T) {
 	manifest, err := artifacts.Deploy.ReadFile("deploy/base/apiservices.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -133,8 +133,8 @@ func TestPlan_OfTheModes(t *testing.T) {
 	}
 }
 
-// TestPlan_HasAllThatIsDeployed verifies that every object of the manifests is planned for one of the clusters.
-func TestPlan_HasAllThatIsDeployed(t *testing.T) {
+// TestPlan_HasAllObjects verifies that every object of the manifests is planned for one of the clusters.
+func TestPlan_HasAllObjects(t *testing.T) {
 	cm := detached("blue")
 	cm.Spec.Clusterhub.Components = []string{componentProvider}
 	p := mustPlan(t, cm)
@@ -166,7 +166,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 	return objects[i]
 }
 
-func TestPlan_HasWhatTheSpecSays(t *testing.T) {
+func TestPlan_FollowsSpec(t *testing.T) {
 	cm := detached("blue")
 	three := int32(3)
 	size := resource.MustParse("20Gi")
@@ -235,7 +235,7 @@ func TestPlan_HasWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-func TestPlan_RefusesWhatCannotBe(t *testing.T) {
+func TestPlan_RejectsInvalid(t *testing.T) {
 	two := int32(2)
 	for want, change := range map[string]func(*operatorv1.ClusterManager){
 		"must be 1 with the embedded etcd, not 2": func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.APIServer.Replicas = &two },
@@ -257,15 +257,15 @@ func TestPlan_RefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestDeploy_KnowsTheSecretOfHubAPIServer(t *testing.T) {
+func TestDeploy_SecretOfHubAPIServer(t *testing.T) {
 	if deploy.ServingCASecret != servingcert.SecretName {
 		t.Errorf("%s, and hub-apiserver makes %s", deploy.ServingCASecret, servingcert.SecretName)
 	}
 }
 
-// TestMintedSecrets_AreThoseOfAllPlans: Secrets are read by name, and hub-operator has rights for those names. None is missing, and none is
+// TestMintedSecrets_MatchPlans: Secrets are read by name, and hub-operator has rights for those names. None is missing, and none is
 // superfluous.
-func TestMintedSecrets_AreThoseOfAllPlans(t *testing.T) {
+func TestMintedSecrets_MatchPlans(t *testing.T) {
 	var made []string
 	for _, components := range [][]string{nil, {componentProvider}} {
 		cm := detached("blue")
@@ -282,8 +282,8 @@ func TestMintedSecrets_AreThoseOfAllPlans(t *testing.T) {
 	}
 }
 
-// TestKinds_AreThoseOfAllPlans: every planned object has a kind that is listed. Objects of other kinds would be left behind.
-func TestKinds_AreThoseOfAllPlans(t *testing.T) {
+// TestKinds_MatchPlans: every planned object has a kind that is listed. Objects of other kinds would be left behind.
+func TestKinds_MatchPlans(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached} {
 		for _, host := range []string{"a.example.com", "192.0.2.1"} {
 			cm := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}

@@ -49,9 +49,9 @@ func apiServiceOf(group, version, available string) *unstructured.Unstructured {
 	return o
 }
 
-// TestAvailable_WhenTheHubAnswers: a kube-apiserver marks an APIService as available before it passes requests on. Until it does, the hub is not
+// TestAvailable_WhenHubResponds: a kube-apiserver marks an APIService as available before it passes requests on. Until it does, the hub is not
 // available, and the check is repeated.
-func TestAvailable_WhenTheHubAnswers(t *testing.T) {
+func TestAvailable_WhenHubResponds(t *testing.T) {
 	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 	unavailable := apierrors.NewServiceUnavailable("not yet")
 	for name, test := range map[string]struct {

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// TestAttack_ACopyTakesNothingFromTheOneInItsNamespace: a copy of a Klusterlet has its finalizers, too. A rejected Klusterlet created nothing, so its
+// TestAttack_CopyTakesNothing: a copy of a Klusterlet has its finalizers, too. A rejected Klusterlet created nothing, so its
 // deletion deletes nothing: neither the identity of the agent, nor the minted credentials.
-func TestAttack_ACopyTakesNothingFromTheOneInItsNamespace(t *testing.T) {
+func TestAttack_CopyTakesNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	first := w.applied(r, operatorv1.InstallModeSingleton, nil)
@@ -48,9 +48,9 @@ func TestAttack_ACopyTakesNothingFromTheOneInItsNamespace(t *testing.T) {
 	}
 }
 
-// TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster: the annotation may come from a copy of a Klusterlet that was being deleted, or from
+// TestAttack_OldAnnotationDoesNotAbandonCluster: the annotation may come from a copy of a Klusterlet that was being deleted, or from
 // another user. Accounts with rights would stay on the managed cluster because it did not respond once.
-func TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster(t *testing.T) {
+func TestAttack_OldAnnotationDoesNotAbandonCluster(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {
@@ -74,8 +74,8 @@ func TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine: both would share one identity, which would be deleted with the Klusterlet.
-func TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine(t *testing.T) {
+// TestAttack_KlusterletDoesNotTakeOverCommandLineAgent: both would share one identity, which would be deleted with the Klusterlet.
+func TestAttack_KlusterletDoesNotTakeOverCommandLineAgent(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeDefault, func(k *operatorv1.Klusterlet) {

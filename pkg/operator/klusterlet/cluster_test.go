@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// TestRemove_DeletesNothingOfAnotherOwner lets another owner delete and recreate an object between the read and the delete of it.
-func TestRemove_DeletesNothingOfAnotherOwner(t *testing.T) {
+// TestRemove_RetainsObjectsOfOtherOwner lets another owner delete and recreate an object between the read and the delete of it.
+func TestRemove_RetainsObjectsOfOtherOwner(t *testing.T) {
 	live, err := client.NewWithWatch(operatortest.Shared.Config(t, "management"), client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (w *world) lives(k *operatorv1.Klusterlet, atLeast int, what string, holds 
 	w.Fatalf("with one write by each process it never holds that %s: %v", what, w.last)
 }
 
-func TestKeep_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestReconcile_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
 	w.lives(k, 2, "it waits for its secrets", func(k *operatorv1.Klusterlet) bool {
@@ -49,7 +49,7 @@ func TestKeep_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	w.expectNothing(k)
 }
 
-func TestLeave_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestFinalize_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	k := w.applied(w.reconciler(), operatorv1.InstallModeDetached, nil)
 	w.delete(k)
@@ -57,8 +57,8 @@ func TestLeave_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestLeave_WhenOnlyAPartIsThere: the Klusterlet is deleted when only some of its objects exist.
-func TestLeave_WhenOnlyAPartIsThere(t *testing.T) {
+// TestFinalize_PartialObjects: the Klusterlet is deleted when only some of its objects exist.
+func TestFinalize_PartialObjects(t *testing.T) {
 	for _, n := range []int{2, 8, 14, 20} {
 		c := &writes{crashAt: n}
 		t.Run(fmt.Sprintf("%d writes", n-1), func(t *testing.T) {

@@ -117,9 +117,9 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Kluste
 	return !reflect.DeepEqual(with, without), said
 }
 
-// TestFields_AreBroughtOrSaidToBeIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or the condition
+// TestFields_ApplyOrAreReportedAsIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or the condition
 // FieldsIgnored names it. A new field fails this test until it does one of the two.
-func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
+func TestFields_ApplyOrAreReportedAsIgnored(t *testing.T) {
 	fields := operatortest.Fields(reflect.TypeFor[operatorv1.KlusterletSpec]())
 	if len(fields) < 45 {
 		t.Fatalf("there are only %d fields", len(fields))
@@ -162,8 +162,8 @@ func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
 	}
 }
 
-// TestFields_AreFlagsThatTheAgentTakes verifies that the agent parses the flags to the values of the fields.
-func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
+// TestFields_AreAgentFlags verifies that the agent parses the flags to the values of the fields.
+func TestFields_AreAgentFlags(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeSingletonHosted
 	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{

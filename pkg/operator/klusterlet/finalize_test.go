@@ -25,8 +25,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// TestLeave_GivesUpAClusterThatCannotBeReached uses a fake clock, so that giving up takes no time.
-func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
+// TestFinalize_AbandonsUnreachableCluster uses a fake clock, so that giving up takes no time.
+func TestFinalize_AbandonsUnreachableCluster(t *testing.T) {
 	dead := func(source []byte) []byte {
 		lines := strings.Split(string(source), "\n")
 		for i, line := range lines {
@@ -93,9 +93,9 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// TestLeave_WaitsForThoseWhoWriteWhatIsShared: others may write shared objects all the time. A cluster that returns conflicts responds, so the
+// TestFinalize_RetriesConflictsOnSharedObjects: others may write shared objects all the time. A cluster that returns conflicts responds, so the
 // controller does not give up on it.
-func TestLeave_WaitsForThoseWhoWriteWhatIsShared(t *testing.T) {
+func TestFinalize_RetriesConflictsOnSharedObjects(t *testing.T) {
 	w := newWorld(t)
 	busy := true
 	var k *operatorv1.Klusterlet
@@ -140,7 +140,7 @@ func (w *world) told() string {
 	}
 }
 
-func TestLeave_CleansAClusterThatComesBack(t *testing.T) {
+func TestFinalize_CleansUpReturningCluster(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeDetached, nil)
@@ -157,8 +157,8 @@ func TestLeave_CleansAClusterThatComesBack(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestLeave_TheLastOneTakesSharedThingsAway: definitions and namespaces belong to all their users.
-func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
+// TestFinalize_LastDeletesSharedObjects: definitions and namespaces belong to all their users.
+func TestFinalize_LastDeletesSharedObjects(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	shared := func(k *operatorv1.Klusterlet) { k.Spec.Namespace = "open-cluster-management-shared" }
@@ -194,8 +194,8 @@ func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
 	}
 }
 
-// TestLeave_WhatWasThereBeforeStays: a namespace that a user created is not deleted, nor are definitions of others.
-func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
+// TestFinalize_RetainsPreexistingObjects: a namespace that a user created is not deleted, nor are definitions of others.
+func TestFinalize_RetainsPreexistingObjects(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management-users"}}
@@ -214,8 +214,8 @@ func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 	}
 }
 
-// TestLeave_LooksAgainSoonAfterErrors: an error is reported and retried at the interval of a wait, however often it occurred.
-func TestLeave_LooksAgainSoonAfterErrors(t *testing.T) {
+// TestFinalize_RetriesSoonAfterErrors: an error is reported and retried at the interval of a wait, however often it occurred.
+func TestFinalize_RetriesSoonAfterErrors(t *testing.T) {
 	w := newWorld(t)
 	broken := true
 	w.wrap = func(c client.Client) client.Client {
@@ -251,8 +251,8 @@ func (w *world) works(c client.Client, k *operatorv1.Klusterlet) *corev1.ConfigM
 	return operatortest.Work(w.T, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
 }
 
-// TestLeave_ANamespaceOfAHubStays: in mode Hosted a ClusterManager and a Klusterlet with the same name would share a namespace. It remains the hub's.
-func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
+// TestFinalize_RetainsNamespaceOfHub: in mode Hosted a ClusterManager and a Klusterlet with the same name would share a namespace. It remains the hub's.
+func TestFinalize_RetainsNamespaceOfHub(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {
@@ -295,7 +295,7 @@ func asObject(t *testing.T, namespace *corev1.Namespace) *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: object}
 }
 
-func TestLeave_WithWorks(t *testing.T) {
+func TestFinalize_WithWorks(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeHosted, operatorv1.InstallModeDefault} {
 		for _, fate := range []string{"", FateDelete} {
 			t.Run(fmt.Sprintf("%s, %q", mode, fate), func(t *testing.T) {
@@ -328,8 +328,8 @@ func TestLeave_WithWorks(t *testing.T) {
 	}
 }
 
-// TestLeave_AsksForAFateThatIsKnown: a misspelled fate deletes nothing.
-func TestLeave_AsksForAFateThatIsKnown(t *testing.T) {
+// TestFinalize_MisspelledAnnotationDeletesNothing: a misspelled fate deletes nothing.
+func TestFinalize_MisspelledAnnotationDeletesNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) { k.Annotations = map[string]string{AnnotationWorks: "delete!"} })
@@ -350,9 +350,9 @@ func TestLeave_AsksForAFateThatIsKnown(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestKeep_TakesOverNothingOfAFormerKlusterlet: of two Klusterlets with the same name, the second of which was created after the first was deleted by
+// TestReconcile_AdoptsNothingOfFormerKlusterlet: of two Klusterlets with the same name, the second of which was created after the first was deleted by
 // force, only the second has rights.
-func TestKeep_TakesOverNothingOfAFormerKlusterlet(t *testing.T) {
+func TestReconcile_AdoptsNothingOfFormerKlusterlet(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeHosted, nil)

@@ -165,9 +165,9 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 	}
 }
 
-// TestAttack_AHostileClusterImpressesNoOther: many managed clusters lie, each in a different way, beside a good one. Their Klusterlets report what is
+// TestAttack_HostileClusterDoesNotAffectOthers: many managed clusters lie, each in a different way, beside a good one. Their Klusterlets report what is
 // wrong and can be deleted, and nothing that the clusters send appears elsewhere on the management cluster.
-func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
+func TestAttack_HostileClusterDoesNotAffectOthers(t *testing.T) {
 	managed := operatortest.Shared.Config(t, "managed")
 	var visits atomic.Int64
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))

@@ -35,9 +35,9 @@ func klusterletOf(mode operatorv1.InstallMode, names ...string) *operatorv1.Klus
 	return k
 }
 
-// TestHubs_TheSecretsAreMountedAndNotRead: in each mode, the part that registers has the kubeconfig of each Secret and nothing else of it, in the
+// TestHubs_SecretsAreMountedNotRead: in each mode, the part that registers has the kubeconfig of each Secret and nothing else of it, in the
 // order of the spec, and may read no Secrets by the API except its own. The part that applies works has none of them.
-func TestHubs_TheSecretsAreMountedAndNotRead(t *testing.T) {
+func TestHubs_SecretsAreMountedNotRead(t *testing.T) {
 	for _, mode := range allModes {
 		k := klusterletOf(mode, "hub-b", "hub-a")
 		k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds = 300
@@ -76,7 +76,7 @@ func TestHubs_TheSecretsAreMountedAndNotRead(t *testing.T) {
 	}
 }
 
-func TestHubs_WhatHasNoEffectIsSaid(t *testing.T) {
+func TestHubs_ReportsIgnoredFields(t *testing.T) {
 	gate := func(k *operatorv1.Klusterlet, mode operatorv1.FeatureGateModeType) {
 		k.Spec.RegistrationConfiguration.FeatureGates[0].Mode = mode
 	}
@@ -134,9 +134,9 @@ func TestHubs_WhatHasNoEffectIsSaid(t *testing.T) {
 	}
 }
 
-// TestHubs_TheStatusSaysWhichHubIsTriedAndWhy: what the agent writes selects texts and names, and is never quoted: every user who may write the
+// TestHubs_StatusReportsHubAndReason: what the agent writes selects texts and names, and is never quoted: every user who may write the
 // Secret could have written it.
-func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
+func TestHubs_StatusReportsHubAndReason(t *testing.T) {
 	k := klusterletOf(operatorv1.InstallModeDetached, "hub-a", "hub-b")
 	identity := func(hub string, givenUp []registration.GivenUpHub, joined bool) agentSecrets {
 		data := map[string][]byte{registration.KeyHub: []byte(hub), registration.KeyGivenUpHubs: registration.FormatGivenUp(givenUp)}
@@ -184,9 +184,9 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	}
 }
 
-// TestHubs_FromTheBeginningToTheEnd runs on real servers: pods wait neither for bootstrap-hub-kubeconfig nor for the Secrets, and everything is
+// TestHubs_Lifecycle runs on real servers: pods wait neither for bootstrap-hub-kubeconfig nor for the Secrets, and everything is
 // deleted at the end.
-func TestHubs_FromTheBeginningToTheEnd(t *testing.T) {
+func TestHubs_Lifecycle(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t)

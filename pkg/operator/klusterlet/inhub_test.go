@@ -60,9 +60,9 @@ func mayActAsOperator(t *testing.T, c client.Client) bool {
 	return review.Status.Allowed
 }
 
-// TestProcess_OfAHubThatIsAManagementCluster: hub-controller-manager has the rights and the policies of every hub, and impersonates hub-operator if
+// TestProcess_HubIsManagementCluster: hub-controller-manager has the rights and the policies of every hub, and impersonates hub-operator if
 // it is configured to and may.
-func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
+func TestProcess_HubIsManagementCluster(t *testing.T) {
 	admin := operatortest.Shared.Config(t, "management")
 	operatortest.Install(t, admin)
 	s := runtime.NewScheme()

@@ -89,8 +89,8 @@ func (w *world) expectNothing(k *operatorv1.Klusterlet) {
 	}
 }
 
-// TestKeep_WritesNothingThatIsSo: at rest nothing is written, and no request is sent to the managed cluster.
-func TestKeep_WritesNothingThatIsSo(t *testing.T) {
+// TestReconcile_NoRedundantWrites: at rest nothing is written, and no request is sent to the managed cluster.
+func TestReconcile_NoRedundantWrites(t *testing.T) {
 	w := newWorld(t)
 	count := &writes{}
 	w.wrap = count.wrap
@@ -121,7 +121,7 @@ func TestKeep_WritesNothingThatIsSo(t *testing.T) {
 	w.until(again, k, "it is gone", isGone)
 }
 
-func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
+func TestReconcile_ReportsIncompleteSecrets(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
@@ -162,8 +162,8 @@ func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// TestLeave_BeforeThereWasAKubeconfig: a Klusterlet whose managed cluster was never reached can be deleted without a kubeconfig.
-func TestLeave_BeforeThereWasAKubeconfig(t *testing.T) {
+// TestFinalize_WithoutKubeconfig: a Klusterlet whose managed cluster was never reached can be deleted without a kubeconfig.
+func TestFinalize_WithoutKubeconfig(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
@@ -175,8 +175,8 @@ func TestLeave_BeforeThereWasAKubeconfig(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestKeep_RepairsAndPrunes: changes by others are reverted, and objects that are no longer desired are deleted.
-func TestKeep_RepairsAndPrunes(t *testing.T) {
+// TestReconcile_RepairsAndPrunes: changes by others are reverted, and objects that are no longer desired are deleted.
+func TestReconcile_RepairsAndPrunes(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeHosted, nil)
@@ -221,8 +221,8 @@ func TestKeep_RepairsAndPrunes(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// TestKeep_RefusesTheNamespaceOfAnother: the Secrets in a namespace belong to one agent.
-func TestKeep_RefusesTheNamespaceOfAnother(t *testing.T) {
+// TestReconcile_RejectsNamespaceOfOther: the Secrets in a namespace belong to one agent.
+func TestReconcile_RejectsNamespaceOfOther(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	first := w.applied(r, operatorv1.InstallModeSingleton, nil)
@@ -240,7 +240,7 @@ func TestKeep_RefusesTheNamespaceOfAnother(t *testing.T) {
 	}
 }
 
-func TestPlan_HasTheFlagsOfTheSpec(t *testing.T) {
+func TestPlan_FlagsOfSpec(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.ClusterName, k.Spec.DeployOption.Mode = "k", "c", operatorv1.InstallModeHosted
 	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{

@@ -27,9 +27,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// TestModes_FromTheBeginningToTheEnd runs each mode: the objects are created where they belong, what the pods refer to exists, the parts may do what
+// TestModes_Lifecycle runs each mode: the objects are created where they belong, what the pods refer to exists, the parts may do what
 // is documented and nothing else, and at the end both clusters are as before.
-func TestModes_FromTheBeginningToTheEnd(t *testing.T) {
+func TestModes_Lifecycle(t *testing.T) {
 	for _, mode := range allModes {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t)
@@ -49,8 +49,8 @@ func TestModes_FromTheBeginningToTheEnd(t *testing.T) {
 	}
 }
 
-// TestLeave_WithASpecThatNoAgentCanHave: a Klusterlet with a spec that is invalid for agents can be deleted, and its works end.
-func TestLeave_WithASpecThatNoAgentCanHave(t *testing.T) {
+// TestFinalize_InvalidSpec: a Klusterlet with a spec that is invalid for agents can be deleted, and its works end.
+func TestFinalize_InvalidSpec(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeDefault, nil)

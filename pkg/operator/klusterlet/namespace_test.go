@@ -45,9 +45,9 @@ func oneSecond(c client.Client) client.Client {
 	})
 }
 
-// TestAttack_OfTwoAtOnceOneHasTheNamespace: two Klusterlets are created in the same second, each before the other is observed. The pods of one would
+// TestAttack_ConcurrentKlusterletsShareNoNamespace: two Klusterlets are created in the same second, each before the other is observed. The pods of one would
 // have the identity of the other, and continue to run after it is rejected.
-func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
+func TestAttack_ConcurrentKlusterletsShareNoNamespace(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	r.klusterlets = oneSecond(r.client)
@@ -89,9 +89,9 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	}
 }
 
-// TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked: kubectl hub join runs between the read of a namespace and the write of the label. With the
+// TestAttack_NamespaceOfAgentIsNotLabeled: kubectl hub join runs between the read of a namespace and the write of the label. With the
 // label, the namespace would count as one of the Klusterlet. Where its pods do not run, it has no secrets.
-func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
+func TestAttack_NamespaceOfAgentIsNotLabeled(t *testing.T) {
 	for name, ofPods := range map[string]bool{"of pods": true, "on a managed cluster": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -131,9 +131,9 @@ func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
 	}
 }
 
-// TestKeep_MakesWayForAnAgentOfTheCommandLine: an agent of the command line that is created later gets the namespace, and the pods of the Klusterlet
+// TestReconcile_YieldsToCommandLineAgent: an agent of the command line that is created later gets the namespace, and the pods of the Klusterlet
 // are deleted.
-func TestKeep_MakesWayForAnAgentOfTheCommandLine(t *testing.T) {
+func TestReconcile_YieldsToCommandLineAgent(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {

@@ -181,9 +181,9 @@ func TestObservations_DuringAReconcile(t *testing.T) {
 	})
 }
 
-// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster may send any events at any rate, and objects of one Klusterlet on the own cluster may
+// TestAttack_EventsAreBoundedInMemoryAndReconciles: a managed cluster may send any events at any rate, and objects of one Klusterlet on the own cluster may
 // change all the time. Other Klusterlets are reconciled as soon as before.
-func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
+func TestAttack_EventsAreBoundedInMemoryAndReconciles(t *testing.T) {
 	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").observations
 	for name, test := range map[string]struct {
 		burst       int

@@ -50,8 +50,8 @@ func (w *world) keepsTheSource(k **operatorv1.Klusterlet) func(client.Client) cl
 	}
 }
 
-// TestOneCluster_AKlusterletComesAndGoes: the source of a Klusterlet may lead to the cluster that has the Klusterlet.
-func TestOneCluster_AKlusterletComesAndGoes(t *testing.T) {
+// TestOneCluster_KlusterletLifecycle: the source of a Klusterlet may lead to the cluster that has the Klusterlet.
+func TestOneCluster_KlusterletLifecycle(t *testing.T) {
 	for _, mode := range detachedModes {
 		t.Run(string(mode), func(t *testing.T) {
 			w := onOneCluster(t)
@@ -99,7 +99,7 @@ func TestOneCluster_AKlusterletComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestOneCluster_LeavingResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestOneCluster_FinalizeResumesAfterCrashAtEachWrite(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDetached, operatorv1.InstallModeHosted} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := onOneCluster(t)
@@ -114,8 +114,8 @@ func TestOneCluster_LeavingResumesAfterACrashAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestOneCluster_WorksEnd: the objects of works are handled as the user asks for, with the rights of the source.
-func TestOneCluster_WorksEnd(t *testing.T) {
+// TestOneCluster_WorksAreFinalized: the objects of works are handled as the user asks for, with the rights of the source.
+func TestOneCluster_WorksAreFinalized(t *testing.T) {
 	w := onOneCluster(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) { k.Annotations = map[string]string{AnnotationWorks: FateDelete} })
@@ -128,9 +128,9 @@ func TestOneCluster_WorksEnd(t *testing.T) {
 	}
 }
 
-// TestOneCluster_WorksAreNotInTheNamespaceOfThePods: an agent with rights in the namespace of its pods could read the source there, which is an
+// TestOneCluster_WorksAreNotInPodNamespace: an agent with rights in the namespace of its pods could read the source there, which is an
 // admin's.
-func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
+func TestOneCluster_WorksAreNotInPodNamespace(t *testing.T) {
 	w := onOneCluster(t)
 	r := w.reconciler()
 	k := w.klusterlet(operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {
@@ -156,9 +156,9 @@ func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestOneCluster_AnotherOneMaySayWhatItWants: a cluster that does not report its identity gets nothing. One that claims to be the management cluster
+// TestOneCluster_ForgedClusterIdentity: a cluster that does not report its identity gets nothing. One that claims to be the management cluster
 // gets what others get, and is itself responsible for leftovers there.
-func TestOneCluster_AnotherOneMaySayWhatItWants(t *testing.T) {
+func TestOneCluster_ForgedClusterIdentity(t *testing.T) {
 	w := newWorld(t)
 	says := func(r *Reconciler, uid string) *Reconciler {
 		r.connections.wrap = func(c client.Client) client.Client {

@@ -134,7 +134,7 @@ func run(t *testing.T, c client.Client, namespace, deployment string) {
 	})
 }
 
-func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
+func TestProcess_WithShippedRights(t *testing.T) {
 	c, f := asOperator(t), &operatortest.Front{}
 	source := f.Start(t, operatortest.Shared.Config(t, "managed"))
 	k := made(t, c, operatorv1.InstallModeDetached, source)
@@ -187,8 +187,8 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	}
 }
 
-// TestProcess_OneClusterHoldsUpNoOther: a cluster that does not respond delays no other.
-func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
+// TestProcess_OneClusterDoesNotDelayOthers: a cluster that does not respond delays no other.
+func TestProcess_OneClusterDoesNotDelayOthers(t *testing.T) {
 	c, f := asOperator(t), &operatortest.Front{Hangs: make(chan struct{})}
 	stuck := made(t, c, operatorv1.InstallModeHosted, f.Start(t, operatortest.Shared.Config(t, "managed")))
 	operatortest.Eventually(t, "the cluster is asked", func() bool { return len(f.Requests()) > 0 })

@@ -13,9 +13,9 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// TestRollout_AnImageAlone changes the pods of a Klusterlet on a real API server: an image that does not start must leave the agent running, and pods
+// TestRollout_ImageOnly changes the pods of a Klusterlet on a real API server: an image that does not start must leave the agent running, and pods
 // of two hubs must not run at the same time.
-func TestRollout_AnImageAlone(t *testing.T) {
+func TestRollout_ImageOnly(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
 	k := w.applied(r, operatorv1.InstallModeDefault, nil)
@@ -67,8 +67,8 @@ func TestRollout_AnImageAlone(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// TestRollout_WithSeveralHubs: two agents could use different hubs.
-func TestRollout_WithSeveralHubs(t *testing.T) {
+// TestRollout_SeveralHubs: two agents could use different hubs.
+func TestRollout_SeveralHubs(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeDefault
 	for _, several := range []bool{false, true} {

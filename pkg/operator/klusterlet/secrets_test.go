@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig verifies the conditions in every mode, as long as the agent needs the kubeconfig, and that they do
+// TestSecrets_ConditionsOfBootstrapKubeconfig verifies the conditions in every mode, as long as the agent needs the kubeconfig, and that they do
 // not quote it.
-func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
+func TestSecrets_ConditionsOfBootstrapKubeconfig(t *testing.T) {
 	const token = "hunter2-hunter2"
 	with := func(old, new string) *corev1.Secret {
 		data := bytes.Replace(operatortest.Bootstrap, []byte(old), []byte(new), 1)
@@ -60,8 +60,8 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 	}
 }
 
-// TestSecrets_WhatTheAgentSaysOfItsHub: no request is sent to a hub from the management cluster.
-func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
+// TestSecrets_ConditionsFromAgent: no request is sent to a hub from the management cluster.
+func TestSecrets_ConditionsFromAgent(t *testing.T) {
 	for refusal, want := range map[string]string{
 		registration.RefusalNotAccepted: "kubectl hub accept",
 		registration.RefusalNoCluster:   "restart the pods",

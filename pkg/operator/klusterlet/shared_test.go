@@ -30,9 +30,9 @@ func newDefinition() *unstructured.Unstructured {
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}}}}
 }
 
-// TestShared_ManyAtOnceWriteOnceEach: many Klusterlets may be added to a cluster at once. None makes another one retry, and none recreates what was
+// TestShared_ConcurrentWritesAreOneEach: many Klusterlets may be added to a cluster at once. None makes another one retry, and none recreates what was
 // just deleted.
-func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
+func TestShared_ConcurrentWritesAreOneEach(t *testing.T) {
 	w := newWorld(t)
 	definition := newDefinition()
 	const many = 20
@@ -78,9 +78,9 @@ func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
 	}
 }
 
-// TestShared_ADefinitionThatGoesMeanwhileIsNotThere: a definition may be deleted, or recreated, between the read of it and the label: it must still
+// TestShared_ConcurrentlyDeletedDefinition: a definition may be deleted, or recreated, between the read of it and the label: it must still
 // be the same to be used.
-func TestShared_ADefinitionThatGoesMeanwhileIsNotThere(t *testing.T) {
+func TestShared_ConcurrentlyDeletedDefinition(t *testing.T) {
 	for name, test := range map[string]struct {
 		anew bool
 		want error

@@ -146,9 +146,9 @@ func (s *sharing) leave() {
 	}
 }
 
-// TestSharing_OneMoreCostsTheOthersNothing: requests are sent only where something changed: adding a Klusterlet to a managed cluster, or deleting
+// TestSharing_AddingKlusterletCostsOthersNothing: requests are sent only where something changed: adding a Klusterlet to a managed cluster, or deleting
 // one, causes no requests for the others on that cluster, however many there are.
-func TestSharing_OneMoreCostsTheOthersNothing(t *testing.T) {
+func TestSharing_AddingKlusterletCostsOthersNothing(t *testing.T) {
 	for mode, numbers := range map[operatorv1.InstallMode][]int{operatorv1.InstallModeHosted: {3, 6}, operatorv1.InstallModeSingleton: {3}} {
 		t.Run(string(mode), func(t *testing.T) {
 			s := newSharing(t)
@@ -170,9 +170,9 @@ func TestSharing_OneMoreCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestSharing_LabelsOfOthersAreNoNews: users who may label objects of a managed cluster may set the labels of Klusterlets. Only desired objects are
+// TestSharing_IgnoresLabelsOfOthers: users who may label objects of a managed cluster may set the labels of Klusterlets. Only desired objects are
 // read, and of those the labels of others are ignored.
-func TestSharing_LabelsOfOthersAreNoNews(t *testing.T) {
+func TestSharing_IgnoresLabelsOfOthers(t *testing.T) {
 	s := newSharing(t)
 	one := s.more(operatorv1.InstallModeHosted, 1)[0]
 	there, err := client.New(operatortest.Shared.Config(t, "managed"), client.Options{})

@@ -12,9 +12,9 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// TestAttack_ASourceThatWasTakenAwayIsOutOfUse: the user deletes the credentials of an admin. Then they are removed from memory, and no watch uses
+// TestAttack_DeletedSourceIsNotUsed: the user deletes the credentials of an admin. Then they are removed from memory, and no watch uses
 // them any more. Other problems of a Klusterlet do not stop the watches.
-func TestAttack_ASourceThatWasTakenAwayIsOutOfUse(t *testing.T) {
+func TestAttack_DeletedSourceIsNotUsed(t *testing.T) {
 	secret := func(k *operatorv1.Klusterlet, name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}}
 	}

@@ -62,9 +62,9 @@ func started(t *testing.T, k *operatorv1.Klusterlet) (first *agent.Options) {
 	return first
 }
 
-// TestFields_NoneKeepsTheAgentFromStarting: pods start whatever a user writes: values that the agent would reject are not passed to it, and are
+// TestFields_InvalidValuesDoNotPreventStart: pods start whatever a user writes: values that the agent would reject are not passed to it, and are
 // reported. A definition of a different version may allow what this one rejects.
-func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
+func TestFields_InvalidValuesDoNotPreventStart(t *testing.T) {
 	many := map[string]string{}
 	for i := range 20 {
 		many[fmt.Sprintf("l%02d", i)] = "v"
@@ -113,9 +113,9 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 	}
 }
 
-// TestFields_FeatureGatesThatHaveNoEffect: a feature gate of Open Cluster Management that asks for what the agent does anyway is not reported. One
+// TestFields_IgnoredFeatureGates: a feature gate of Open Cluster Management that asks for what the agent does anyway is not reported. One
 // that asks for the opposite has no effect, like unknown ones.
-func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
+func TestFields_IgnoredFeatureGates(t *testing.T) {
 	gate := func(name string, mode operatorv1.FeatureGateModeType) []operatorv1.FeatureGate {
 		return []operatorv1.FeatureGate{{Feature: name, Mode: mode}}
 	}
@@ -159,8 +159,8 @@ func withConditions(k *operatorv1.Klusterlet) *operatorv1.Klusterlet {
 	return k
 }
 
-// TestPlan_RefusesWhatNoAgentCanBe: a spec is rejected if no agent could start with it.
-func TestPlan_RefusesWhatNoAgentCanBe(t *testing.T) {
+// TestPlan_RejectsInvalid: a spec is rejected if no agent could start with it.
+func TestPlan_RejectsInvalid(t *testing.T) {
 	ofAWS := func(aws *operatorv1.AwsIrsa) func(*operatorv1.KlusterletSpec) {
 		return func(s *operatorv1.KlusterletSpec) {
 			s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
@@ -186,8 +186,8 @@ func TestPlan_RefusesWhatNoAgentCanBe(t *testing.T) {
 	}
 }
 
-// TestPlan_HasTheRoleOfAWS: on the managed cluster, each part assumes the role of that cluster. Pods on another cluster do not.
-func TestPlan_HasTheRoleOfAWS(t *testing.T) {
+// TestPlan_AWSRole: on the managed cluster, each part assumes the role of that cluster. Pods on another cluster do not.
+func TestPlan_AWSRole(t *testing.T) {
 	for _, mode := range allModes {
 		k := &operatorv1.Klusterlet{}
 		k.Name, k.Spec.DeployOption.Mode = "k", mode

@@ -75,9 +75,9 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 	return n
 }
 
-// TestFollow_LooksWhereWatchesDoNotBegin: where watches report nothing, reconciles happen now and then, independent of the number of watches that do
+// TestFollow_PollsWithoutWatches: where watches report nothing, reconciles happen now and then, independent of the number of watches that do
 // not start.
-func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
+func TestFollow_PollsWithoutWatches(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "", errors.New("no"))
 	ok := func() error { return nil }
 	for name, a := range map[string]answering{
@@ -101,9 +101,9 @@ func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
 	}
 }
 
-// TestFollow_BeginsAnewAfterHours: changes that a cluster does not report are found within hours, such as after a restore from a backup: no event has
+// TestFollow_RestartsAfterHours: changes that a cluster does not report are found within hours, such as after a restore from a backup: no event has
 // a resource version that the watch asks for then.
-func TestFollow_BeginsAnewAfterHours(t *testing.T) {
+func TestFollow_RestartsAfterHours(t *testing.T) {
 	silent := answering{list: func() error { return nil }, watch: func(context.Context) error { return nil }}
 	total := 0
 	for hour, n := range looks(t, silent, 25) {
@@ -119,9 +119,9 @@ func TestFollow_BeginsAnewAfterHours(t *testing.T) {
 	}
 }
 
-// TestKeep_LooksAgainWhereADefinitionIsHidden: a cluster that serves the kind of a definition with an own server may remove that server. No watch
+// TestReconcile_RechecksHiddenDefinition: a cluster that serves the kind of a definition with an own server may remove that server. No watch
 // reports it.
-func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {
+func TestReconcile_RechecksHiddenDefinition(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeHosted, operatorv1.InstallModeSingleton} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t)

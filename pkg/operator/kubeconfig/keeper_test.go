@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-func TestEnsure_MintsOnceAndThenDoesNothing(t *testing.T) {
+func TestEnsure_MintsOnce(t *testing.T) {
 	w := newWorld(t)
 	if state := w.mustEnsure(); !state.Minted || !state.Expiration.Equal(start.Add(time.Hour)) {
 		t.Errorf("%+v", state)
@@ -52,8 +52,8 @@ func TestEnsure_MintsOnceAndThenDoesNothing(t *testing.T) {
 	w.did("after a restart", 0, 0)
 }
 
-// TestEnsure_RenewsAtFourFifthsOfWhatWasGranted verifies the time of the renewal, whatever lifetime was requested.
-func TestEnsure_RenewsAtFourFifthsOfWhatWasGranted(t *testing.T) {
+// TestEnsure_RenewsAtFourFifthsOfGrantedLifetime verifies the time of the renewal, whatever lifetime was requested.
+func TestEnsure_RenewsAtFourFifthsOfGrantedLifetime(t *testing.T) {
 	for _, granted := range []time.Duration{MinLifetime, time.Hour, 24 * time.Hour, DefaultLifetime, 8640 * time.Hour} {
 		t.Run(granted.String(), func(t *testing.T) {
 			w := newWorld(t)
@@ -81,8 +81,8 @@ func TestEnsure_RenewsAtFourFifthsOfWhatWasGranted(t *testing.T) {
 	}
 }
 
-// TestEnsure_RenewalsOfManyAreSpread: 200 tokens that were minted at one moment are renewed one after the other, deterministically.
-func TestEnsure_RenewalsOfManyAreSpread(t *testing.T) {
+// TestEnsure_RenewalsAreSpread: 200 tokens that were minted at one moment are renewed one after the other, deterministically.
+func TestEnsure_RenewalsAreSpread(t *testing.T) {
 	w := newWorld(t)
 	const many, parts = 200, 10
 	var each [parts]int
@@ -169,8 +169,8 @@ func TestEnsure_RenewsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEnsure_BelievesNoAnswerThatCannotBeTrue: no part of an implausible response is written, and the request is not repeated at once.
-func TestEnsure_BelievesNoAnswerThatCannotBeTrue(t *testing.T) {
+// TestEnsure_RejectsImplausibleResponse: no part of an implausible response is written, and the request is not repeated at once.
+func TestEnsure_RejectsImplausibleResponse(t *testing.T) {
 	ends := func(at time.Time) func(*authenticationv1.TokenRequest) error {
 		return func(r *authenticationv1.TokenRequest) error {
 			r.Status.ExpirationTimestamp = metav1.NewTime(at)
@@ -219,8 +219,8 @@ func TestEnsure_BelievesNoAnswerThatCannotBeTrue(t *testing.T) {
 	}
 }
 
-// TestAttack_AUIDThatIsNone: the cluster returns the UID of a ServiceAccount. It is stored in the Secret, and must not carry anything else.
-func TestAttack_AUIDThatIsNone(t *testing.T) {
+// TestAttack_InvalidUID: the cluster returns the UID of a ServiceAccount. It is stored in the Secret, and must not carry anything else.
+func TestAttack_InvalidUID(t *testing.T) {
 	for name, uid := range map[string]types.UID{
 		"none": "", "huge": types.UID(strings.Repeat("a", 900_000)), "65 characters": types.UID(strings.Repeat("a", 65)),
 		"more lines": "a\nb", "a script": "<script>", "more than ASCII": "ä",
@@ -239,8 +239,8 @@ func TestAttack_AUIDThatIsNone(t *testing.T) {
 	}
 }
 
-// TestEnsure_ClocksThatDiffer: clock skew does not make a token appear to last longer than it does.
-func TestEnsure_ClocksThatDiffer(t *testing.T) {
+// TestEnsure_ClockSkew: clock skew does not make a token appear to last longer than it does.
+func TestEnsure_ClockSkew(t *testing.T) {
 	for _, ahead := range []time.Duration{20 * time.Hour, time.Minute, -time.Minute, -30 * time.Minute} {
 		w := newWorld(t)
 		w.answer = func(r *authenticationv1.TokenRequest) error {
@@ -253,8 +253,8 @@ func TestEnsure_ClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// TestEnsure_TokensOfSecondsMakeNoLoop: if a cluster grants only short lifetimes, few tokens are requested.
-func TestEnsure_TokensOfSecondsMakeNoLoop(t *testing.T) {
+// TestEnsure_ShortLifetimesCauseFewRequests: if a cluster grants only short lifetimes, few tokens are requested.
+func TestEnsure_ShortLifetimesCauseFewRequests(t *testing.T) {
 	w := newWorld(t)
 	w.granted = 10 * time.Second
 	for end := start.Add(time.Hour); w.clock.Now().Before(end); {
@@ -269,9 +269,9 @@ func TestEnsure_TokensOfSecondsMakeNoLoop(t *testing.T) {
 	}
 }
 
-// TestEnsure_WhoChangesItAllTheTimeCostsFewTokens: a cluster returns another UID of the ServiceAccount each time, or a program deletes the Secret
+// TestEnsure_ConstantChangesCauseFewRequests: a cluster returns another UID of the ServiceAccount each time, or a program deletes the Secret
 // each time.
-func TestEnsure_WhoChangesItAllTheTimeCostsFewTokens(t *testing.T) {
+func TestEnsure_ConstantChangesCauseFewRequests(t *testing.T) {
 	for name, change := range map[string]func(w *world, i int){
 		"UIDs": func(w *world, i int) { w.wanted.Account.UID = types.UID(fmt.Sprint(i)) },
 		"Secret": func(w *world, _ int) {
@@ -299,8 +299,8 @@ func TestEnsure_WhoChangesItAllTheTimeCostsFewTokens(t *testing.T) {
 	}
 }
 
-// TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd verifies that, and that a different source is tried at once.
-func TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
+// TestEnsure_UsesTokenUntilExpiry verifies that, and that a different source is tried at once.
+func TestEnsure_UsesTokenUntilExpiry(t *testing.T) {
 	w := newWorld(t)
 	w.mustEnsure()
 	w.answer = func(*authenticationv1.TokenRequest) error { return errors.New("away") }
@@ -320,8 +320,8 @@ func TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 	}
 }
 
-// TestEnsure_ACrashCostsOneToken: the process ends after the token is granted and before it is written, and starts again.
-func TestEnsure_ACrashCostsOneToken(t *testing.T) {
+// TestEnsure_CrashCausesOneRequest: the process ends after the token is granted and before it is written, and starts again.
+func TestEnsure_CrashCausesOneRequest(t *testing.T) {
 	w := newWorld(t)
 	ctx, crash := context.WithCancel(t.Context())
 	w.hooks.Create = func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
@@ -338,8 +338,8 @@ func TestEnsure_ACrashCostsOneToken(t *testing.T) {
 	w.did("the next start", 1, 1)
 }
 
-// TestEnsure_OfTheManagementCluster: failed writes cause no endless token requests, and a stale cache causes none.
-func TestEnsure_OfTheManagementCluster(t *testing.T) {
+// TestEnsure_ManagementCluster: failed writes cause no endless token requests, and a stale cache causes none.
+func TestEnsure_ManagementCluster(t *testing.T) {
 	w := newWorld(t)
 	full := errors.New("the quota is used up")
 	w.hooks.Create = func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return full }
@@ -374,8 +374,8 @@ func TestEnsure_OfTheManagementCluster(t *testing.T) {
 	w.did("away", 0, 0)
 }
 
-// TestEnsure_AsksForWhatIsMissing verifies the errors for incomplete arguments.
-func TestEnsure_AsksForWhatIsMissing(t *testing.T) {
+// TestEnsure_IncompleteArguments verifies the errors for incomplete arguments.
+func TestEnsure_IncompleteArguments(t *testing.T) {
 	for _, change := range []func(*Wanted){
 		func(w *Wanted) { w.Source = nil }, func(w *Wanted) { w.Cluster = nil }, func(w *Wanted) { w.Account.UID = "" },
 		func(w *Wanted) { w.Account.Name = "" }, func(w *Wanted) { w.Secret.Name = "" },

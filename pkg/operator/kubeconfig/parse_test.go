@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-func TestParse_WhatIsRefused(t *testing.T) {
+func TestParse_Rejected(t *testing.T) {
 	const server, ca = `server: "https://api.example:6443"`, `certificate-authority-data: $CA`
 	long := strings.Repeat("x", command.MaxToken+1)
 	for _, test := range []struct{ name, cluster, user, want string }{
@@ -76,7 +76,7 @@ func TestParse_WhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestParse_WhatIsNoKubeconfig(t *testing.T) {
+func TestParse_InvalidKubeconfig(t *testing.T) {
 	good := kubeconfig(goodCluster, goodUser)
 	// 11 levels of ten aliases each.
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
@@ -156,8 +156,8 @@ func TestSource_PrintsNoSecret(t *testing.T) {
 	noSecrets(t, s.Redact(text))
 }
 
-// TestMinted_AsAClientReadsIt: with the token beside it, a client reaches the server as the source does, but as a different user.
-func TestMinted_AsAClientReadsIt(t *testing.T) {
+// TestMinted_ClientReachesServer: with the token beside it, a client reaches the server as the source does, but as a different user.
+func TestMinted_ClientReachesServer(t *testing.T) {
 	s := source(t, goodCluster+`, proxy-url: "http://u:`+proxyPassword+`@p:1", tls-server-name: other.example`,
 		goodUser+`, client-certificate-data: $CERT, client-key-data: $KEY`)
 	minted, err := s.Minted()

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAttack_SmallEventsAreFew: each event takes time, however small it is, and on whichever watch of a cluster it arrives.
-func TestAttack_SmallEventsAreFew(t *testing.T) {
+// TestAttack_SmallEventsAreRateLimited: each event takes time, however small it is, and on whichever watch of a cluster it arrives.
+func TestAttack_SmallEventsAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many, watches = 20_000, 4
 		g := watched()
@@ -42,8 +42,8 @@ func TestAttack_SmallEventsAreFew(t *testing.T) {
 	})
 }
 
-// TestAttack_FewLargeAnswersAreReadAtOneTime, of all clusters together. Others wait, and none keeps its slot for long.
-func TestAttack_FewLargeAnswersAreReadAtOneTime(t *testing.T) {
+// TestAttack_LimitsConcurrentLargeResponses, of all clusters together. Others wait, and none keeps its slot for long.
+func TestAttack_LimitsConcurrentLargeResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = largeAtOnce + 2
 		g := &guard{limits: limits{answer: MaxAnswer, entries: MaxEntries, requestTimeout: RequestTimeout, large: make(chan struct{}, largeAtOnce)}}
@@ -92,8 +92,8 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAttack_MetadataIsSmall: several watches of a cluster start at the same time.
-func TestAttack_MetadataIsSmall(t *testing.T) {
+// TestAttack_LimitsMetadata: several watches of a cluster start at the same time.
+func TestAttack_LimitsMetadata(t *testing.T) {
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "protobuf") {
 			t.Error("protobuf is asked for")
@@ -112,8 +112,8 @@ func TestAttack_MetadataIsSmall(t *testing.T) {
 	}
 }
 
-// TestOptions_BoundAnswers verifies lower limits, for callers that hold many responses at one time.
-func TestOptions_BoundAnswers(t *testing.T) {
+// TestOptions_LimitResponses verifies lower limits, for callers that hold many responses at one time.
+func TestOptions_LimitResponses(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"kind":"SecretList","apiVersion":"v1","items":[`+strings.TrimSuffix(strings.Repeat("{},", 100), ",")+`]}`)

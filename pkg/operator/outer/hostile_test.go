@@ -58,8 +58,8 @@ func TestRedirect_IsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestAnotherServer_IsNotAsked, even with a modified configuration, and a server that the CA does not verify gets no request.
-func TestAnotherServer_IsNotAsked(t *testing.T) {
+// TestAnotherServer_GetsNoRequests, even with a modified configuration, and a server that the CA does not verify gets no request.
+func TestAnotherServer_GetsNoRequests(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := connect(t, s)
 	plain, err := rest.HTTPClientFor(c.Config())
@@ -101,8 +101,8 @@ func endless(w io.Writer, what string) {
 	}
 }
 
-// TestAnswers_AreBounded in bytes, also after decompression, and in the number of decoded values.
-func TestAnswers_AreBounded(t *testing.T) {
+// TestResponses_AreBounded in bytes, also after decompression, and in the number of decoded values.
+func TestResponses_AreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(w http.ResponseWriter)
 		want   string
@@ -144,8 +144,8 @@ func TestAnswers_AreBounded(t *testing.T) {
 	}
 }
 
-// TestLimits_AreThoseThatAreStated: the other tests use smaller limits.
-func TestLimits_AreThoseThatAreStated(t *testing.T) {
+// TestLimits_HaveDocumentedValues: the other tests use smaller limits.
+func TestLimits_HaveDocumentedValues(t *testing.T) {
 	g := connect(t, serve(t, func(http.ResponseWriter, *http.Request) {})).config.Transport.(*guard)
 	if g.limits != (limits{10 << 20, 100_000, 512 << 10, 10_000, 30 * time.Second, 15 * time.Minute, large}) {
 		t.Errorf("%+v", g.limits)
@@ -155,8 +155,8 @@ func TestLimits_AreThoseThatAreStated(t *testing.T) {
 	}
 }
 
-// TestSlowServers_AreNotWaitedFor: servers that never respond, that never complete a response, and that ask to wait.
-func TestSlowServers_AreNotWaitedFor(t *testing.T) {
+// TestSlowServers_TimeOut: servers that never respond, that never complete a response, and that ask to wait.
+func TestSlowServers_TimeOut(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"drip": func(w http.ResponseWriter, r *http.Request) {
@@ -218,8 +218,8 @@ func TestSlowServers_AreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestExplain_WhatServersSayIsOneCleanLine, whatever they send, and without the secrets that they know.
-func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
+// TestExplain_ServerTextIsOneLine, whatever they send, and without the secrets that they know.
+func TestExplain_ServerTextIsOneLine(t *testing.T) {
 	said := "Bearer " + adminToken + "\r\n\x1b[2J\u202e\u009b" + strings.Repeat("long ", 1<<20)
 	status := func(code int, status metav1.Status) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
@@ -277,8 +277,8 @@ func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
 	}
 }
 
-// TestExplain_WhatAPIServersSayStays, since conditions must report what is missing, and programs evaluate the reason.
-func TestExplain_WhatAPIServersSayStays(t *testing.T) {
+// TestExplain_PreservesAPIServerErrors, since conditions must report what is missing, and programs evaluate the reason.
+func TestExplain_PreservesAPIServerErrors(t *testing.T) {
 	const said = `serviceaccounts "x" is forbidden: User "admin" cannot create resource "serviceaccounts/token" in API group "" in the namespace "n"`
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

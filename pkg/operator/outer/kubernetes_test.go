@@ -99,9 +99,9 @@ func kubeAPIServer(t *testing.T, flags ...string) []byte {
 	return data
 }
 
-// TestKeeper_WithARealCluster: only a real kube-apiserver shows which lifetime it grants, to whom a token belongs, and what of a Secret is immutable.
+// TestKeeper_RealCluster: only a real kube-apiserver shows which lifetime it grants, to whom a token belongs, and what of a Secret is immutable.
 // It is also the management cluster.
-func TestKeeper_WithARealCluster(t *testing.T) {
+func TestKeeper_RealCluster(t *testing.T) {
 	source, err := kubeconfig.Parse(kubeAPIServer(t, "--service-account-max-token-expiration=2h"))
 	if err != nil {
 		t.Fatal(err)

@@ -39,8 +39,8 @@ func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 	return c, watching
 }
 
-// TestWatch_HasNoLimitInAll: a watch may be larger than a response, and last longer than a request.
-func TestWatch_HasNoLimitInAll(t *testing.T) {
+// TestWatch_TotalIsUnlimited: a watch may be larger than a response, and last longer than a request.
+func TestWatch_TotalIsUnlimited(t *testing.T) {
 	const many = 10
 	next := make(chan struct{})
 	_, watching := events(t, func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +63,8 @@ func TestWatch_HasNoLimitInAll(t *testing.T) {
 	}
 }
 
-// TestWatch_OneEventIsBounded: the watch ends, and earlier events are delivered.
-func TestWatch_OneEventIsBounded(t *testing.T) {
+// TestWatch_EventSizeIsLimited: the watch ends, and earlier events are delivered.
+func TestWatch_EventSizeIsLimited(t *testing.T) {
 	for name, data := range map[string]string{
 		"a text without end": `{"type":"ADDED","object":{"x":"` + strings.Repeat("x", 2*smallEvent),
 		"entries":            `{"type":"ADDED","object":{"x":[` + strings.Repeat("0,", 2*smallEntries),
@@ -90,8 +90,8 @@ func TestWatch_OneEventIsBounded(t *testing.T) {
 	}
 }
 
-// TestWatch_EndsIfNothingComes, as if the server had ended it.
-func TestWatch_EndsIfNothingComes(t *testing.T) {
+// TestWatch_EndsWhenIdle, as if the server had ended it.
+func TestWatch_EndsWhenIdle(t *testing.T) {
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, event("first", ""))
@@ -130,8 +130,8 @@ func (g *guard) watch(t *testing.T, data string) *body {
 	return b
 }
 
-// TestWatch_IsPaced: a server that sends events all the time is throttled.
-func TestWatch_IsPaced(t *testing.T) {
+// TestWatch_IsRateLimited: a server that sends events all the time is throttled.
+func TestWatch_IsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := strings.Repeat(event("x", strings.Repeat("x", 10_000)), 5*watchBurst/4/10_000)
 		b := watched().watch(t, data)

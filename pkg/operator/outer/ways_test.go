@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// TestRequests_OfAllClientsShareOneBound, so that more clients do not send more requests to a cluster.
-func TestRequests_OfAllClientsShareOneBound(t *testing.T) {
+// TestRequests_LimitIsSharedByClients, so that more clients do not send more requests to a cluster.
+func TestRequests_LimitIsSharedByClients(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	source, err := kubeconfig.Parse(s.kubeconfig(""))
 	if err != nil {
@@ -44,8 +44,8 @@ func TestRequests_OfAllClientsShareOneBound(t *testing.T) {
 	}
 }
 
-// TestProxy_IsThatOfTheSource, and no error contains its password.
-func TestProxy_IsThatOfTheSource(t *testing.T) {
+// TestProxy_IsOfSource, and no error contains its password.
+func TestProxy_IsOfSource(t *testing.T) {
 	const password = "swordfish-swordfish"
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -16,7 +16,7 @@ import (
 )
 
 // The hub approves the requests of the agent.
-func TestParse_AcceptsWhatNewMakes(t *testing.T) {
+func TestParse_AcceptsOutputOfNew(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

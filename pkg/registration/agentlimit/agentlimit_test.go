@@ -12,7 +12,7 @@ import (
 var limit = Limit{PerSecond: 0.5, Burst: 10}
 
 // Counts are dropped when they do not matter any more, and not before.
-func TestLimiter_ForgetsNothingThatCounts(t *testing.T) {
+func TestLimiter_RetainsRelevantCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(limit)
 		for range limit.Burst {
@@ -31,7 +31,7 @@ func TestLimiter_ForgetsNothingThatCounts(t *testing.T) {
 	})
 }
 
-func TestLimiter_CountsForEachClusterAndNotWithoutALimit(t *testing.T) {
+func TestLimiter_CountsPerCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, none := New(limit), New(Limit{Burst: 1})
 		for i := range 100 {

@@ -73,8 +73,8 @@ func noSecrets(t *testing.T, err error) {
 	}
 }
 
-// TestParse_WhatIsRefused has attacks, and mistakes. Those without a text of an error are accepted.
-func TestParse_WhatIsRefused(t *testing.T) {
+// TestParse_Rejected has attacks, and mistakes. Those without a text of an error are accepted.
+func TestParse_Rejected(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, user, want string }{
 		"good":                  {goodCluster, goodUser, ""},
 		"a certificate":         {goodCluster, `client-certificate-data: $CERT, client-key-data: $KEY`, ""},
@@ -137,7 +137,7 @@ func TestParse_WhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestParse_WhatIsNoKubeconfig(t *testing.T) {
+func TestParse_InvalidKubeconfig(t *testing.T) {
 	good := kubeconfig(goodCluster, goodUser)
 	for name, test := range map[string]struct {
 		data []byte

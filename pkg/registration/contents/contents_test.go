@@ -13,7 +13,7 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 )
 
-func TestFirst_IsAllButWhatEveryNamespaceHas(t *testing.T) {
+func TestFirst_SkipsDefaultObjects(t *testing.T) {
 	object := func(apiVersion, kind, name string) runtime.Object {
 		return &metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},

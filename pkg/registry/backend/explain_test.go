@@ -29,8 +29,8 @@ import (
 
 const address = "10.1.2.3:2379"
 
-// TestExplain_EtcdThatDoesNotAnswer: the error for a late or missing response of etcd has a status and a Retry-After, and contains no address.
-func TestExplain_EtcdThatDoesNotAnswer(t *testing.T) {
+// TestExplain_UnresponsiveEtcd: the error for a late or missing response of etcd has a status and a Retry-After, and contains no address.
+func TestExplain_UnresponsiveEtcd(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int32

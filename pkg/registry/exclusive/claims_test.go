@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-func TestCreate_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
+func TestCreate_RacingSetsOneSucceeds(t *testing.T) {
 	h := newHub(t)
 	replicas := []replica{h.replica(), h.replica()}
 	const racers = 8
@@ -49,7 +49,7 @@ func TestCreate_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
 	}
 }
 
-func TestUpdate_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
+func TestUpdate_RacingSetsOneSucceeds(t *testing.T) {
 	h := newHub(t)
 	one, two := h.replica(), h.replica()
 	must(t, one.create(claiming("a", region, "a")))
@@ -73,7 +73,7 @@ func TestUpdate_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
 	}
 }
 
-func TestUpdate_MovesTheClaimAndFreesTheOld(t *testing.T) {
+func TestUpdate_MovesClaim(t *testing.T) {
 	h := newHub(t)
 	one, two := h.replica(), h.replica()
 	must(t, one.create(claiming("a", region, "old")))
@@ -91,7 +91,7 @@ func TestUpdate_MovesTheClaimAndFreesTheOld(t *testing.T) {
 	h.expectClaims("region/new=b", "region/old=a")
 }
 
-func TestUpdate_OfAnythingElseKeepsTheClaim(t *testing.T) {
+func TestUpdate_OtherChangesRetainClaim(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("a", region, "apac")))
@@ -100,7 +100,7 @@ func TestUpdate_OfAnythingElseKeepsTheClaim(t *testing.T) {
 	expectConflict(t, r.create(claiming("b", region, "apac")), "a", region+"=apac")
 }
 
-func TestDelete_FreesTheClaim(t *testing.T) {
+func TestDelete_ReleasesClaim(t *testing.T) {
 	h := newHub(t)
 	one, two := h.replica(), h.replica()
 	must(t, one.create(claiming("a", region, "apac")))
@@ -112,8 +112,8 @@ func TestDelete_FreesTheClaim(t *testing.T) {
 	h.expectClaims("region/apac=b", "region/emea=a")
 }
 
-// TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes: a set that waits for its finalizers still has its label.
-func TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes(t *testing.T) {
+// TestDelete_FinalizersDelayRelease: a set that waits for its finalizers still has its label.
+func TestDelete_FinalizersDelayRelease(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	set := claiming("a", region, "apac")
@@ -127,9 +127,9 @@ func TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes(t *testing.T) {
 	must(t, r.create(claiming("b", region, "apac")))
 }
 
-// TestLegacy_SetsAndExclusiveLabelSetsExcludeEachOther: the key of the legacy type has no special role: its sets and those of type ExclusiveLabel
+// TestLegacy_SetsAndExclusiveLabelSetsConflict: the key of the legacy type has no special role: its sets and those of type ExclusiveLabel
 // exclude each other.
-func TestLegacy_SetsAndExclusiveLabelSetsExcludeEachOther(t *testing.T) {
+func TestLegacy_SetsAndExclusiveLabelSetsConflict(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(legacy("a")))
@@ -156,7 +156,7 @@ func TestLabelSelector_ClaimsNothing(t *testing.T) {
 	h.expectClaims()
 }
 
-func TestDryRun_ClaimsAndFreesNothing(t *testing.T) {
+func TestDryRun_ClaimsAndReleasesNothing(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("a", region, "apac"), dryRun))
@@ -168,7 +168,7 @@ func TestDryRun_ClaimsAndFreesNothing(t *testing.T) {
 	must(t, r.create(claiming("b", region, "emea")))
 }
 
-func TestCreate_OfASetThatExistsSaysSoAndKeepsItsClaim(t *testing.T) {
+func TestCreate_ExistingSetRetainsClaim(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("a", region, "apac")))
@@ -180,9 +180,9 @@ func TestCreate_OfASetThatExistsSaysSoAndKeepsItsClaim(t *testing.T) {
 	h.expectClaims("region/apac=a")
 }
 
-// TestClaims_AreWrittenInTheTransactionOfTheSet: the claim is written and freed at the revision of the set itself, so no crash can leave one without
+// TestClaims_AreTransactional: the claim is written and freed at the revision of the set itself, so no crash can leave one without
 // the other.
-func TestClaims_AreWrittenInTheTransactionOfTheSet(t *testing.T) {
+func TestClaims_AreTransactional(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	now, err := h.etcd.Get(t.Context(), "/")
@@ -217,8 +217,8 @@ func TestClaims_AreWrittenInTheTransactionOfTheSet(t *testing.T) {
 	}
 }
 
-// TestClaims_UnderRacingWritersEachHasItsSet: after concurrent writes, each claim has its set and each set its claim.
-func TestClaims_UnderRacingWritersEachHasItsSet(t *testing.T) {
+// TestClaims_RacingWriters: after concurrent writes, each claim has its set and each set its claim.
+func TestClaims_RacingWriters(t *testing.T) {
 	h := newHub(t)
 	replicas := []replica{h.replica(), h.replica()}
 	var functions []func() error
@@ -264,9 +264,9 @@ func TestClaims_UnderRacingWritersEachHasItsSet(t *testing.T) {
 	}
 }
 
-// TestDelete_OfASetThatNeverHadTheClaimLeavesIt: only the holder's own claim is freed: a set that was created before claims existed may have a label
+// TestDelete_SetWithoutClaim: only the holder's own claim is freed: a set that was created before claims existed may have a label
 // that another set claims.
-func TestDelete_OfASetThatNeverHadTheClaimLeavesIt(t *testing.T) {
+func TestDelete_SetWithoutClaim(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("a", region, "apac")))

@@ -39,8 +39,8 @@ func (r replica) deleteUnsafely(name string) error {
 	return err
 }
 
-// TestHeal_OfAnUnsafelyDeletedSetAnotherTakesTheLabel: an unsafe deletion does not know the claim of the set.
-func TestHeal_OfAnUnsafelyDeletedSetAnotherTakesTheLabel(t *testing.T) {
+// TestHeal_ClaimOfUnsafelyDeletedSet: an unsafe deletion does not know the claim of the set.
+func TestHeal_ClaimOfUnsafelyDeletedSet(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("a", region, "apac")))
@@ -54,7 +54,7 @@ func TestHeal_OfAnUnsafelyDeletedSetAnotherTakesTheLabel(t *testing.T) {
 	expectConflict(t, r.create(claiming("a", region, "apac")), "b", region+"=apac")
 }
 
-func TestHeal_ASetTakesTheLabelThatItsNameHasLeftBehind(t *testing.T) {
+func TestHeal_ClaimOfSameName(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	h.ghost("apac", "a")
@@ -66,7 +66,7 @@ func TestHeal_ASetTakesTheLabelThatItsNameHasLeftBehind(t *testing.T) {
 	expectConflict(t, r.create(claiming("b", region, "emea")), "a", region+"=emea")
 }
 
-func TestHeal_AHolderThatClaimsAnotherLabelDoesNotHoldThis(t *testing.T) {
+func TestHeal_HolderWithOtherLabel(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	h.ghost("apac", "a")
@@ -77,7 +77,7 @@ func TestHeal_AHolderThatClaimsAnotherLabelDoesNotHoldThis(t *testing.T) {
 	expectConflict(t, r.create(claiming("c", region, "emea")), "a", region+"=emea")
 }
 
-func TestHeal_IsOneTransactionWithTheSet(t *testing.T) {
+func TestHeal_IsTransactional(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	must(t, r.create(claiming("b", region, "emea")))
@@ -94,7 +94,7 @@ func TestHeal_IsOneTransactionWithTheSet(t *testing.T) {
 	}
 }
 
-func TestHeal_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
+func TestHeal_RacingSetsOneSucceeds(t *testing.T) {
 	h := newHub(t)
 	replicas := []replica{h.replica(), h.replica()}
 	const racers = 6
@@ -145,7 +145,7 @@ func (i interrupted) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 	return response, err
 }
 
-func TestHeal_SeesWhatHappensAfterItHasLookedForTheHolder(t *testing.T) {
+func TestHeal_HolderChangesConcurrently(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(h *hub, other replica) error
 		// conflict is the set that gets the label instead.

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// TestPart_SharesNothingWithTheOldObject, which may belong to the cache.
-func TestPart_SharesNothingWithTheOldObject(t *testing.T) {
+// TestPart_SharesNothingWithOldObject, which may belong to the cache.
+func TestPart_SharesNothingWithOldObject(t *testing.T) {
 	kind := &Kind[*cluster.ManagedCluster]{
 		New:    func() *cluster.ManagedCluster { return &cluster.ManagedCluster{} },
 		Spec:   func(c *cluster.ManagedCluster) any { return &c.Spec },

@@ -64,8 +64,8 @@ func expectBadRequest(t *testing.T, what string, err error, says string) {
 	}
 }
 
-// TestCreate_OfAnObjectWithAVersionIsABadRequest: as with kubectl create of the output of kubectl get.
-func TestCreate_OfAnObjectWithAVersionIsABadRequest(t *testing.T) {
+// TestCreate_RejectsResourceVersion: as with kubectl create of the output of kubectl get.
+func TestCreate_RejectsResourceVersion(t *testing.T) {
 	const says = "resourceVersion should not be set on objects to be created: remove metadata.resourceVersion"
 	for name, r := range resources(t) {
 		for _, version := range []string{"7", "x"} {
@@ -86,7 +86,7 @@ func TestCreate_OfAnObjectWithAVersionIsABadRequest(t *testing.T) {
 	}
 }
 
-func TestReads_AtAVersionThatIsNoneAreBadRequests(t *testing.T) {
+func TestReads_RejectInvalidResourceVersion(t *testing.T) {
 	for name, r := range resources(t) {
 		created := registrytest.Create(t, r.ctx, r, r.object)
 		for _, version := range []string{"x", "-1", "1.5", "99999999999999999999"} {
@@ -119,7 +119,7 @@ func TestReads_AtAVersionThatIsNoneAreBadRequests(t *testing.T) {
 	}
 }
 
-func TestUpdate_AtAVersionThatIsNoneIsABadRequest(t *testing.T) {
+func TestUpdate_RejectsInvalidResourceVersion(t *testing.T) {
 	for name, r := range resources(t) {
 		changed := registrytest.Create(t, r.ctx, r, r.object).DeepCopyObject()
 		registrytest.Meta(changed).SetResourceVersion("x")

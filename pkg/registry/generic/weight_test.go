@@ -27,9 +27,9 @@ func causes(err error) int {
 	return len(status.Status().Details.Causes)
 }
 
-// TestWrites_OfMoreFaultsThanAnybodyReads: a few bytes of a request can cause several errors, and Kubernetes takes minutes to join a hundred thousand
+// TestWrites_ManyErrors: a few bytes of a request can cause several errors, and Kubernetes takes minutes to join a hundred thousand
 // of them.
-func TestWrites_OfMoreFaultsThanAnybodyReads(t *testing.T) {
+func TestWrites_ManyErrors(t *testing.T) {
 	const many, most = 600, 100
 	for name, r := range resources(t) {
 		spoilt := map[string]func(metav1.Object){

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestPace_BoundsANamespace: requests in a loop get a twentieth of the time.
-func TestPace_BoundsANamespace(t *testing.T) {
+// TestPace_LimitsNamespace: requests in a loop get a twentieth of the time.
+func TestPace_LimitsNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, began, worked, refused := New("answers"), time.Now(), time.Duration(0), 0
 		for time.Since(began) < 10*time.Minute {
@@ -44,7 +44,7 @@ func TestPace_BoundsANamespace(t *testing.T) {
 	})
 }
 
-func TestPace_OneAtATime(t *testing.T) {
+func TestPace_Serial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New("answers")
 		end, err := p.Begin(t.Context(), "a")
@@ -78,8 +78,8 @@ func TestPace_OneAtATime(t *testing.T) {
 	})
 }
 
-// TestPace_LetsAFewPass: a user who looks at a few clusters does not wait.
-func TestPace_LetsAFewPass(t *testing.T) {
+// TestPace_AllowsBurst: a user who looks at a few clusters does not wait.
+func TestPace_AllowsBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New("answers")
 		for i := range 20 {

@@ -32,7 +32,7 @@ func convert(t *testing.T, object, options runtime.Object) *metav1.Table {
 	return table
 }
 
-func TestConvertToTable_OfAListHasItsRowsInOrderAndItsMetadata(t *testing.T) {
+func TestConvertToTable_List(t *testing.T) {
 	remaining := int64(5)
 	list := &cluster.ManagedClusterSetList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &remaining},
@@ -50,7 +50,7 @@ func TestConvertToTable_OfAListHasItsRowsInOrderAndItsMetadata(t *testing.T) {
 	}
 }
 
-func TestConvertToTable_OfOneObjectHasItsVersion(t *testing.T) {
+func TestConvertToTable_Object(t *testing.T) {
 	table := convert(t, set("a"), &metav1.TableOptions{})
 	if table.ResourceVersion != "7" || len(table.Rows) != 1 || !reflect.DeepEqual(table.ColumnDefinitions,
 		convertor.Columns) {
@@ -58,20 +58,20 @@ func TestConvertToTable_OfOneObjectHasItsVersion(t *testing.T) {
 	}
 }
 
-// TestConvertToTable_OfAnEmptyListHasRows: kubectl shows "No resources found" for a table with rows: [], and cannot read rows: null.
-func TestConvertToTable_OfAnEmptyListHasRows(t *testing.T) {
+// TestConvertToTable_EmptyList: kubectl shows "No resources found" for a table with rows: [], and cannot read rows: null.
+func TestConvertToTable_EmptyList(t *testing.T) {
 	if table := convert(t, &cluster.ManagedClusterSetList{}, nil); table.Rows == nil || len(table.Rows) > 0 {
 		t.Errorf("rows %+v", table.Rows)
 	}
 }
 
-func TestConvertToTable_HasNoHeadersWhenNoneAreWanted(t *testing.T) {
+func TestConvertToTable_WithoutHeaders(t *testing.T) {
 	if table := convert(t, set("a"), &metav1.TableOptions{NoHeaders: true}); len(table.ColumnDefinitions) > 0 {
 		t.Errorf("columns %+v", table.ColumnDefinitions)
 	}
 }
 
-func TestConvertToTable_OfAnotherKindIsAnError(t *testing.T) {
+func TestConvertToTable_RejectsOtherKind(t *testing.T) {
 	for _, object := range []runtime.Object{
 		&cluster.ManagedCluster{}, &cluster.ManagedClusterList{Items: make([]cluster.ManagedCluster, 1)},
 	} {

@@ -140,9 +140,9 @@ func byName(list runtime.Object) map[string]generic.Object {
 	return objects
 }
 
-// TestWatch_WhoeverReconnectsAnywhereMissesNothing: however clusters, sets and rules change, and whenever and wherever a client reconnects, it
+// TestWatch_ReconnectMissesNothing: however clusters, sets and rules change, and whenever and wherever a client reconnects, it
 // finally has the content of a list; and a client that sees everything got each change once.
-func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
+func TestWatch_ReconnectMissesNothing(t *testing.T) {
 	h := newHub(t)
 	sets := []string{"a", "a-b", "b", "c"}
 	for i, set := range sets {

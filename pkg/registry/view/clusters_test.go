@@ -19,7 +19,7 @@ import (
 // The tests of members also apply to clusters, which use the same code: churn_test.go has both. Here are the tests that only clusters need: they are
 // visible by name or by any of their sets, and appear once, in however many ways they are visible.
 
-func TestClusters_AreThoseByNameAndThoseBySet(t *testing.T) {
+func TestClusters_ByNameAndBySet(t *testing.T) {
 	h := twoSets(t)
 	h.set("a-b", labelled("stage=dev"))
 	h.front.allowClusters("ann", nil, []string{"a"})
@@ -83,8 +83,8 @@ func TestClusters_AreThoseByNameAndThoseBySet(t *testing.T) {
 	expectNames(t, h.client(r, someone("cid")).names(byFields("spec.hubAcceptsClient=true")), "c4")
 }
 
-// TestClusters_BeginWithTheFirstReader: clusters are computed from the first request on, of any user and any kind.
-func TestClusters_BeginWithTheFirstReader(t *testing.T) {
+// TestClusters_StartWithFirstReader: clusters are computed from the first request on, of any user and any kind.
+func TestClusters_StartWithFirstReader(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", nil, []string{"a"})
 	expectNames(t, h.client(h.freshClusters(), someone("ann")).names(), "c1", "c2")
@@ -93,9 +93,9 @@ func TestClusters_BeginWithTheFirstReader(t *testing.T) {
 	must(t, err)
 }
 
-// TestClusters_MoveBetweenSetsAsTheirViewersSeeIt: a cluster that is visible in two ways has one event per change, and is deleted for the user when
+// TestClusters_MoveBetweenVisibleSets: a cluster that is visible in two ways has one event per change, and is deleted for the user when
 // the last of them ends.
-func TestClusters_MoveBetweenSetsAsTheirViewersSeeIt(t *testing.T) {
+func TestClusters_MoveBetweenVisibleSets(t *testing.T) {
 	h := newHub(t)
 	h.set("a", labelled("a=x"))
 	h.set("b", labelled("b=x"))
@@ -191,8 +191,8 @@ func TestClusters_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 	}
 }
 
-// TestClusters_ARevokedRightReadsNoHistory: a revoked right neither opens a watch from an earlier version, nor lists one.
-func TestClusters_ARevokedRightReadsNoHistory(t *testing.T) {
+// TestClusters_RevokedRightCannotReadHistory: a revoked right neither opens a watch from an earlier version, nor lists one.
+func TestClusters_RevokedRightCannotReadHistory(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", []string{"c3"}, []string{"a", "b"})
 	r := h.clusterReplica()
@@ -216,8 +216,8 @@ func TestClusters_ARevokedRightReadsNoHistory(t *testing.T) {
 	}
 }
 
-// TestClusters_AWatchResumesInsideAMove: a watch that is cut off among the events of one change of a set continues with the rest.
-func TestClusters_AWatchResumesInsideAMove(t *testing.T) {
+// TestClusters_WatchResumesInsideMove: a watch that is cut off among the events of one change of a set continues with the rest.
+func TestClusters_WatchResumesInsideMove(t *testing.T) {
 	h := newHub(t)
 	h.set("a", labelled("a=x"))
 	h.set("also", labelled("k=y"))
@@ -241,9 +241,9 @@ func TestClusters_AWatchResumesInsideAMove(t *testing.T) {
 	}
 }
 
-// TestClusters_RolesOfAgentsChangeNothing: agents may have a role of their own each: these neither change what users see, nor make clusters visible
+// TestClusters_AgentRolesAreIrrelevant: agents may have a role of their own each: these neither change what users see, nor make clusters visible
 // here.
-func TestClusters_RolesOfAgentsChangeNothing(t *testing.T) {
+func TestClusters_AgentRolesAreIrrelevant(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", []string{"c1"}, nil)
 	h.front.allowClusters("group:"+agentPrefix+"c2", []string{"c2"}, []string{"a"})
@@ -262,9 +262,9 @@ func TestClusters_RolesOfAgentsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestClusters_ADigestThatIsMissingIsWrittenAgain: a replica of a version without clusters writes no digest for them. Until the digest exists again
+// TestClusters_MissingDigestIsRestored: a replica of a version without clusters writes no digest for them. Until the digest exists again
 // nothing is shown that is uncertain, and then all users see their clusters.
-func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
+func TestClusters_MissingDigestIsRestored(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", nil, []string{"a"})
 	r := h.clusterReplica()
@@ -291,8 +291,8 @@ func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
 	ann.awaitNames("c2")
 }
 
-// TestClusters_OnlyGetShowsThem: rights with another meaning show no clusters.
-func TestClusters_OnlyGetShowsThem(t *testing.T) {
+// TestClusters_OnlyGetGrants: rights with another meaning show no clusters.
+func TestClusters_OnlyGetGrants(t *testing.T) {
 	h := twoSets(t)
 	rule := func(verb, resource string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{cluster.GroupName}, Resources: []string{resource}}

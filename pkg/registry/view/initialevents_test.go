@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-func TestWatch_InitialEventsEndWithTheirBookmark(t *testing.T) {
+func TestWatch_InitialEventsBookmark(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	h.front.allow("all", "*")
@@ -96,8 +96,8 @@ func (s *countedReads) Watch(ctx context.Context, key string, opts storage.ListO
 	}), nil
 }
 
-// TestWatch_BeginsWithoutReadingWhatTheUserMayNotSee: the watches of a user who may see nothing must not each read the whole fleet.
-func TestWatch_BeginsWithoutReadingWhatTheUserMayNotSee(t *testing.T) {
+// TestWatch_StartSkipsForbidden: the watches of a user who may see nothing must not each read the whole fleet.
+func TestWatch_StartSkipsForbidden(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -118,7 +118,7 @@ func TestWatch_BeginsWithoutReadingWhatTheUserMayNotSee(t *testing.T) {
 	}
 }
 
-func TestWatch_WithoutAVersionBeginsWithWhatThereIs(t *testing.T) {
+func TestWatch_WithoutResourceVersion(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	first := h.replica()

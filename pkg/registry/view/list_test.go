@@ -33,15 +33,15 @@ func twoSets(t testing.TB) *hub {
 	return h
 }
 
-func TestList_ShowsEveryMemberOrderedBySetAndCluster(t *testing.T) {
+func TestList_OrderedBySetAndCluster(t *testing.T) {
 	h := twoSets(t)
 	h.set("empty", labelled("region=mars"))
 	h.set("nothing", nil)
 	expectNames(t, h.client(h.replica(), admin).names(), "c1.a", "c2.a", "c1.b", "c4.b")
 }
 
-// TestList_NamesThatNothingCanHaveSelectNothing: invalid names match nothing; in a key they would be path elements.
-func TestList_NamesThatNothingCanHaveSelectNothing(t *testing.T) {
+// TestList_InvalidNamesMatchNothing: invalid names match nothing; in a key they would be path elements.
+func TestList_InvalidNamesMatchNothing(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", ".", "..", "a/c1", "a/", "")
 	r := h.replica()
@@ -70,7 +70,7 @@ func TestList_NamesThatNothingCanHaveSelectNothing(t *testing.T) {
 	}
 }
 
-func TestList_ShowsAnEmptyHub(t *testing.T) {
+func TestList_Empty(t *testing.T) {
 	h := newHub(t)
 	got := h.client(h.replica(), admin).list()
 	if len(got.Items) != 0 || got.ResourceVersion == "" || got.Continue != "" {
@@ -78,7 +78,7 @@ func TestList_ShowsAnEmptyHub(t *testing.T) {
 	}
 }
 
-func TestList_AMemberShowsTheClusterAndTheSet(t *testing.T) {
+func TestList_MemberFields(t *testing.T) {
 	h := newHub(t)
 	set := h.set("s", labelled("region=apac"))
 	c := h.cluster("c", labelled("region=apac", "stage=prod"), func(c *cluster.ManagedCluster) {
@@ -107,7 +107,7 @@ func TestList_AMemberShowsTheClusterAndTheSet(t *testing.T) {
 	}
 }
 
-func TestList_SelectsByFieldsAndLabels(t *testing.T) {
+func TestList_FieldAndLabelSelectors(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a")
@@ -150,9 +150,9 @@ func TestList_SelectsByFieldsAndLabels(t *testing.T) {
 	}
 }
 
-// TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica: a write that one replica acknowledged is in the next list of every other, without waiting for
+// TestList_ReadsAcknowledgedWritesOfAnyReplica: a write that one replica acknowledged is in the next list of every other, without waiting for
 // the period of etcd's progress notifications.
-func TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica(t *testing.T) {
+func TestList_ReadsAcknowledgedWritesOfAnyReplica(t *testing.T) {
 	h := newHub(t)
 	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
 	h.set("s", map[string]string{})
@@ -170,9 +170,9 @@ func TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica(t *testing.T) {
 	}
 }
 
-// TestList_AfterAnUnrelatedWriteIsPrompt: an unrelated write increments etcd's revision, too, and a list must wait for the information that it
+// TestList_UnrelatedWriteDoesNotDelay: an unrelated write increments etcd's revision, too, and a list must wait for the information that it
 // changed no member. Progress is requested: etcd itself reports it only every few seconds.
-func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
+func TestList_UnrelatedWriteDoesNotDelay(t *testing.T) {
 	server := ownEtcd(t)
 	h := newHubOn(t, server)
 	r := h.replica()
@@ -212,7 +212,7 @@ func readingFrom(r *clustersetmember.REST, source visibility.Source) *clusterset
 	return &clustersetmember.REST{REST: &other}
 }
 
-func TestList_OfSeveralSetsIsOfOneVersion(t *testing.T) {
+func TestList_SeveralSetsAtOneVersion(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
 	r := h.replica()
@@ -228,8 +228,8 @@ func TestList_OfSeveralSetsIsOfOneVersion(t *testing.T) {
 	ann.watch(version(list.ResourceVersion)).expect("DELETED c1.a", "DELETED c1.b")
 }
 
-// TestList_TheVersionIsTheSameOnEveryReplica: the version of a list is derived from etcd's, so it is the same on every replica and after a restart.
-func TestList_TheVersionIsTheSameOnEveryReplica(t *testing.T) {
+// TestList_VersionIsEqualOnAllReplicas: the version of a list is derived from etcd's, so it is the same on every replica and after a restart.
+func TestList_VersionIsEqualOnAllReplicas(t *testing.T) {
 	h := newHubOn(t, ownEtcd(t))
 	first, stop := h.stoppableReplica()
 	h.set("s", map[string]string{})
@@ -246,7 +246,7 @@ func TestList_TheVersionIsTheSameOnEveryReplica(t *testing.T) {
 	}
 }
 
-func TestList_WaitsForAVersionThatIsNotYetThere(t *testing.T) {
+func TestList_WaitsForFutureVersion(t *testing.T) {
 	h := newHub(t)
 	c := h.client(h.replica(), admin)
 	h.set("s", map[string]string{})
@@ -259,7 +259,7 @@ func TestList_WaitsForAVersionThatIsNotYetThere(t *testing.T) {
 	}
 }
 
-func TestList_AtAnExactVersionShowsThePast(t *testing.T) {
+func TestList_ExactVersion(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a")
@@ -279,7 +279,7 @@ func TestList_AtAnExactVersionShowsThePast(t *testing.T) {
 	expectNames(t, namesOf(page), "c1.a")
 }
 
-func TestList_AVersionBeforeTheReplicaStartedIsGone(t *testing.T) {
+func TestList_VersionBeforeStartIsGone(t *testing.T) {
 	h := twoSets(t)
 	past := fmt.Sprint(position.Version(number(t, h.relabel("c3", nil).ResourceVersion), position.End))
 	h.cluster("c5", nil)
@@ -289,7 +289,7 @@ func TestList_AVersionBeforeTheReplicaStartedIsGone(t *testing.T) {
 	}
 }
 
-func TestList_PagesShowOneVersion(t *testing.T) {
+func TestList_PagesAreOfOneVersion(t *testing.T) {
 	h := newHub(t)
 	for _, set := range []string{"a", "a-b", "ab", "b"} {
 		h.set(set, labelled(set+"=in"))
@@ -343,7 +343,7 @@ func TestList_PagesShowOneVersion(t *testing.T) {
 	}
 }
 
-func TestList_AContinueTokenThatIsNoneIsABadRequest(t *testing.T) {
+func TestList_RejectsInvalidContinueToken(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a")

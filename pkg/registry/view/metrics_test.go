@@ -31,9 +31,9 @@ func observed(t *testing.T, name, resource string) (count uint64) {
 	return count
 }
 
-// TestMetrics_TimeRebuildsAndChanges: the first reader causes a rebuild, and the lag of a change that reaches watches is measured. Other tests run
+// TestMetrics_RebuildsAndChanges: the first reader causes a rebuild, and the lag of a change that reaches watches is measured. Other tests run
 // concurrently, and can only add to both.
-func TestMetrics_TimeRebuildsAndChanges(t *testing.T) {
+func TestMetrics_RebuildsAndChanges(t *testing.T) {
 	const rebuilds, lags = "clusterhub_membership_rebuild_duration_seconds", "clusterhub_membership_lag_seconds"
 	resource := clustersetmember.Resource.String()
 	h := twoSets(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 )
 
-// TestSelectors_OfMoreTermsThanAreCompared: even for a user who may see nothing, selectors are compared with every member that changes.
-func TestSelectors_OfMoreTermsThanAreCompared(t *testing.T) {
+// TestSelectors_TermsAreLimited: even for a user who may see nothing, selectors are compared with every member that changes.
+func TestSelectors_TermsAreLimited(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	ctx := as(t.Context(), someone("eve"))

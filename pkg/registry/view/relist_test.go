@@ -27,9 +27,9 @@ func etcdClient(t *testing.T, server *etcd.Server) *clientv3.Client {
 	return c
 }
 
-// TestRelist_CompactionOfEtcdDisturbsNobody: etcd compacts its history every few minutes. That ends no watch that is up to date, and a replica can
+// TestRelist_CompactionDoesNotDisturb: etcd compacts its history every few minutes. That ends no watch that is up to date, and a replica can
 // start after it.
-func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
+func TestRelist_CompactionDoesNotDisturb(t *testing.T) {
 	server := ownEtcd(t)
 	h := newHubOn(t, server)
 	h.set("s", map[string]string{})
@@ -61,9 +61,9 @@ func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
 	}
 }
 
-// TestRelist_AfterABrokenConnectionNothingIsMissing: after a broken connection to etcd, the watch of clusters and sets continues where it was. If
+// TestRelist_BrokenConnectionMissesNothing: after a broken connection to etcd, the watch of clusters and sets continues where it was. If
 // etcd has compacted the events in between, everything is recomputed: watches end, so that their clients reconnect, and nothing is missing.
-func TestRelist_AfterABrokenConnectionNothingIsMissing(t *testing.T) {
+func TestRelist_BrokenConnectionMissesNothing(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("compacted meanwhile: %v", compacted), func(t *testing.T) {
 			server := ownEtcd(t)

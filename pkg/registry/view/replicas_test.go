@@ -114,9 +114,9 @@ func (h *hub) behind() (*clustersetmember.REST, *line) {
 	return h.replica(), l
 }
 
-// TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVersion: a client comes from a replica that is ahead, with a version at
+// TestReplicas_WatchFromVersionOfNewerReplica: a client comes from a replica that is ahead, with a version at
 // which a revocation is already in effect. The replica behind must not show it what the user could see before.
-func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVersion(t *testing.T) {
+func TestReplicas_WatchFromVersionOfNewerReplica(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
 	ahead := h.replica()
@@ -152,7 +152,7 @@ func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVer
 	w.expect("DELETED c1.a")
 }
 
-func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
+func TestReplicas_LaggingReplicaCatchesUpBeforeList(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
 	ahead := h.replica()
@@ -184,9 +184,9 @@ func apart[R registry](h *hub, grant func(*front), replica func() R) (current, l
 	return current, late, first, second
 }
 
-// TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds: a replica that observes the rules late does not know the current ones. It shows nothing
+// TestReplicas_ReplicaWithoutRulesWithholds: a replica that observes the rules late does not know the current ones. It shows nothing
 // rather than what has been revoked, and does not put its older state into effect.
-func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
+func TestReplicas_ReplicaWithoutRulesWithholds(t *testing.T) {
 	h := twoSets(t)
 	current, stale, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
 	ann := h.client(second, someone("ann"))
@@ -208,8 +208,8 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	expectNames(t, h.client(first, someone("ann")).names(), "c1.a", "c2.a")
 }
 
-// TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters: the rules of clusters have a history of their own, with the same behavior.
-func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters(t *testing.T) {
+// TestReplicas_ReplicaWithoutRulesWithholdsClusters: the rules of clusters have a history of their own, with the same behavior.
+func TestReplicas_ReplicaWithoutRulesWithholdsClusters(t *testing.T) {
 	h := twoSets(t)
 	current, stale, first, second := apart(h, func(f *front) { f.allowClusters("ann", []string{"c3"}, []string{"a", "b"}) }, h.clusterReplica)
 	ann := h.client(second, someone("ann"))
@@ -230,9 +230,9 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters(t *testing
 	expectNames(t, h.client(first, someone("ann")).names(), "c1", "c2")
 }
 
-// TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked: a replica that observes an older change late does not put that state into effect:
+// TestReplicas_LaggingReplicaDoesNotRestoreRevoked: a replica that observes an older change late does not put that state into effect:
 // every replica would show again what was revoked since.
-func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
+func TestReplicas_LaggingReplicaDoesNotRestoreRevoked(t *testing.T) {
 	h := twoSets(t)
 	current, late, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
 	ann := h.client(first, someone("ann"))
@@ -252,9 +252,9 @@ func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	w.expect("DELETED c1.a")
 }
 
-// TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime: a return to earlier rules is a change, too, also for a replica that observes the changes
+// TestReplicas_RevertedRulesTakeEffect: a return to earlier rules is a change, too, also for a replica that observes the changes
 // late.
-func TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime(t *testing.T) {
+func TestReplicas_RevertedRulesTakeEffect(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	first, second := h.replica(), h.replica()

@@ -13,9 +13,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// TestVisibility_RulesThatNobodyKnowsAreReplacedByThoseThatHold: a replica may write a revision for rules that no other replica observes, and end.
+// TestVisibility_UnknownRulesAreReplaced: a replica may write a revision for rules that no other replica observes, and end.
 // The others have observed everything that it had, and write the current state.
-func TestVisibility_RulesThatNobodyKnowsAreReplacedByThoseThatHold(t *testing.T) {
+func TestVisibility_UnknownRulesAreReplaced(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()

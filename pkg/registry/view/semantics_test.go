@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWatch_SemanticsOfInitialEvents has the table of k8s.io/apiserver/pkg/storage/testing's RunWatchSemantics, which writes pods itself and so
+// TestWatch_InitialEventsSemantics has the table of k8s.io/apiserver/pkg/storage/testing's RunWatchSemantics, which writes pods itself and so
 // cannot be run on a computed storage: the initial events of a watch for its options.
-func TestWatch_SemanticsOfInitialEvents(t *testing.T) {
+func TestWatch_InitialEventsSemantics(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()

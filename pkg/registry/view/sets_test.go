@@ -17,7 +17,7 @@ import (
 
 // The tests of members also apply to sets, which use the same code: churn_test.go has both. Here are the tests that only sets need.
 
-func TestSets_AreThoseThatTheUserMayGet(t *testing.T) {
+func TestSets_OfUser(t *testing.T) {
 	h := twoSets(t)
 	h.set("a-b", nil)
 	h.front.allow("ann", "a", "gone")
@@ -47,7 +47,7 @@ func TestSets_AreThoseThatTheUserMayGet(t *testing.T) {
 	}
 }
 
-func TestSets_ComeInPagesOfOneVersion(t *testing.T) {
+func TestSets_PagesAreOfOneVersion(t *testing.T) {
 	h := newHub(t)
 	want := []string{"a", "b", "c", "d"}
 	for _, name := range append(want, "hidden") {
@@ -76,7 +76,7 @@ func TestSets_ComeInPagesOfOneVersion(t *testing.T) {
 	expectNames(t, ann.names(byFields("metadata.name!=b")), "a", "c")
 }
 
-func TestSets_AWatchFollowsTheSetsAndTheRights(t *testing.T) {
+func TestSets_WatchFollowsSetsAndRights(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	_, sets, _ := h.wholeReplica()
@@ -109,9 +109,9 @@ func TestSets_AWatchFollowsTheSetsAndTheRights(t *testing.T) {
 	}
 }
 
-// TestSets_BegunLateShowNothingThatWasTakenAway: the sets are followed from the first request on, with a list that is later than those of the
+// TestSets_LateStartShowsNothingRevoked: the sets are followed from the first request on, with a list that is later than those of the
 // members.
-func TestSets_BegunLateShowNothingThatWasTakenAway(t *testing.T) {
+func TestSets_LateStartShowsNothingRevoked(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
 	members, sets, _ := h.wholeReplica()
@@ -123,7 +123,7 @@ func TestSets_BegunLateShowNothingThatWasTakenAway(t *testing.T) {
 	expectNames(t, h.client(members, someone("ann")).names(), "c1.b", "c4.b")
 }
 
-func TestSets_AreNotServedAfterTheEnd(t *testing.T) {
+func TestSets_NotServedAfterShutdown(t *testing.T) {
 	h := twoSets(t)
 	_, sets, stop := h.wholeReplica()
 	stop()
@@ -132,7 +132,7 @@ func TestSets_AreNotServedAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestSets_ATableIsThatOfTheStoredSets(t *testing.T) {
+func TestSets_TableMatchesStoredSets(t *testing.T) {
 	h := twoSets(t)
 	_, sets, _ := h.wholeReplica()
 	list, err := sets.List(as(t.Context(), admin), nil)

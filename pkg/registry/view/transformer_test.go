@@ -23,7 +23,7 @@ func encryption(t *testing.T, name string) value.Transformer {
 	return value.NewPrefixTransformers(nil, value.PrefixTransformer{Prefix: []byte("k8s:enc:aesgcm:v1:" + name + ":"), Transformer: gcm})
 }
 
-func TestMembers_OfResourcesThatAreEncryptedInDifferentWays(t *testing.T) {
+func TestMembers_ResourcesEncryptedDifferently(t *testing.T) {
 	for _, encrypted := range []string{"managedclusters", "managedclustersets", "managedclusters managedclustersets"} {
 		t.Run(encrypted, func(t *testing.T) {
 			transformers := map[string]value.Transformer{}

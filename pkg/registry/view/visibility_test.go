@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
-func TestVisibility_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
+func TestVisibility_ListShowsSetsOfUser(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	h.front.allow("group:ops", "b")
@@ -43,7 +43,7 @@ func TestVisibility_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
 	}
 }
 
-func TestVisibility_AWatchShowsOnlyTheSetsThatTheUserMayGet(t *testing.T) {
+func TestVisibility_WatchShowsOnlySetsOfUser(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -131,7 +131,7 @@ func TestVisibility_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 	each(prod, "ADDED c1.a", "ADDED c7.a")
 }
 
-func TestVisibility_AGrantToAGroupReachesItsMembers(t *testing.T) {
+func TestVisibility_GrantToGroupReachesMembers(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("group:ops", "a")
 	r := h.replica()
@@ -145,9 +145,9 @@ func TestVisibility_AGrantToAGroupReachesItsMembers(t *testing.T) {
 	none.expect("ADDED c1.a", "ADDED c2.a")
 }
 
-// TestVisibility_AWatchResumesInsideAGrant: a client that is disconnected in the middle of the events of a grant gets all of them again; one that got
+// TestVisibility_WatchResumesInsideGrant: a client that is disconnected in the middle of the events of a grant gets all of them again; one that got
 // the bookmark after them does not get them twice.
-func TestVisibility_AWatchResumesInsideAGrant(t *testing.T) {
+func TestVisibility_WatchResumesInsideGrant(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
@@ -177,9 +177,9 @@ func TestVisibility_AWatchResumesInsideAGrant(t *testing.T) {
 	}
 }
 
-// TestVisibility_ARevokedRightReadsNoHistory: a revoked right opens no watch at an earlier version, whatever was granted in between: it would show
+// TestVisibility_RevokedRightCannotReadHistory: a revoked right opens no watch at an earlier version, whatever was granted in between: it would show
 // events of the set by the rules of that time.
-func TestVisibility_ARevokedRightReadsNoHistory(t *testing.T) {
+func TestVisibility_RevokedRightCannotReadHistory(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
@@ -214,9 +214,9 @@ func TestVisibility_ARevokedRightReadsNoHistory(t *testing.T) {
 	}
 }
 
-// TestVisibility_APageAfterAGrantIsNoneOfTheSameList: pages of one list are filtered by the same rules, those of its version: otherwise a watch from
+// TestVisibility_PageAfterGrantIsRejected: pages of one list are filtered by the same rules, those of its version: otherwise a watch from
 // there would never correct what a later page had too much.
-func TestVisibility_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
+func TestVisibility_PageAfterGrantIsRejected(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -242,7 +242,7 @@ func TestVisibility_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
 	}
 }
 
-func TestVisibility_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
+func TestVisibility_RulesChangedWithoutReplica(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	first, stop := h.stoppableReplica()
@@ -262,8 +262,8 @@ func TestVisibility_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
 	}
 }
 
-// TestVisibility_ARuleThatChangesNothingIsSilent: a rule that grants nothing more than others do is no change.
-func TestVisibility_ARuleThatChangesNothingIsSilent(t *testing.T) {
+// TestVisibility_RedundantRuleCausesNoEvents: a rule that grants nothing more than others do is no change.
+func TestVisibility_RedundantRuleCausesNoEvents(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -278,8 +278,8 @@ func TestVisibility_ARuleThatChangesNothingIsSilent(t *testing.T) {
 	}
 }
 
-// TestVisibility_OnlyGetOnSetsShowsMembers: resourceNames and verbs are those of "get managedclustersets": nothing else shows members.
-func TestVisibility_OnlyGetOnSetsShowsMembers(t *testing.T) {
+// TestVisibility_OnlyGetGrants: resourceNames and verbs are those of "get managedclustersets": nothing else shows members.
+func TestVisibility_OnlyGetGrants(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("sentinel", "a")
 	create := func(name string, rule rbacv1.PolicyRule) {
@@ -311,7 +311,7 @@ func TestVisibility_OnlyGetOnSetsShowsMembers(t *testing.T) {
 	expectNames(t, h.client(r, someone("everything")).names(), "c1.a", "c2.a", "c1.b", "c4.b")
 }
 
-func TestGet_AsksTheAuthorizerAndTellsNothingElse(t *testing.T) {
+func TestGet_ForbiddenDoesNotDiscloseExistence(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
+func TestWatch_ResumesFromListVersion(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("all", "*")
@@ -53,8 +53,8 @@ func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
 	}
 }
 
-// TestWatch_IsSilentAboutWhatMembersDoNotShow: changes that are not visible in a member cause no event.
-func TestWatch_IsSilentAboutWhatMembersDoNotShow(t *testing.T) {
+// TestWatch_InvisibleChangesCauseNoEvents: changes that are not visible in a member cause no event.
+func TestWatch_InvisibleChangesCauseNoEvents(t *testing.T) {
 	h := twoSets(t)
 	c := h.client(h.replica(), admin)
 	w := c.watch(version(c.list().ResourceVersion))
@@ -68,9 +68,9 @@ func TestWatch_IsSilentAboutWhatMembersDoNotShow(t *testing.T) {
 	w.expect("ADDED c5.a")
 }
 
-// TestWatch_ResumesInsideABatch: one change of a set moves many members at one etcd revision. A client that got any part of it gets exactly the rest,
+// TestWatch_ResumesInsideBatch: one change of a set moves many members at one etcd revision. A client that got any part of it gets exactly the rest,
 // from any replica.
-func TestWatch_ResumesInsideABatch(t *testing.T) {
+func TestWatch_ResumesInsideBatch(t *testing.T) {
 	h := newHub(t)
 	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
 	for i := range 8 {
@@ -108,8 +108,8 @@ func TestWatch_ResumesInsideABatch(t *testing.T) {
 	}
 }
 
-// TestWatch_AfterAListOfEachVersionOfABatchTellsTheRest: a list in the middle of a batch must be followed by the rest of it, or have all of it.
-func TestWatch_AfterAListOfEachVersionOfABatchTellsTheRest(t *testing.T) {
+// TestWatch_ResumesFromListInsideBatch: a list in the middle of a batch must be followed by the rest of it, or have all of it.
+func TestWatch_ResumesFromListInsideBatch(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
 	root := h.client(r, admin)
@@ -128,7 +128,7 @@ func TestWatch_AfterAListOfEachVersionOfABatchTellsTheRest(t *testing.T) {
 	}
 }
 
-func TestWatch_EventVersionsAreTheSameOnEveryReplicaAndAscend(t *testing.T) {
+func TestWatch_EventVersionsAreEqualOnAllReplicas(t *testing.T) {
 	h := twoSets(t)
 	first, second := h.replica(), h.replica()
 	from := h.client(first, admin).list().ResourceVersion
@@ -152,9 +152,9 @@ func TestWatch_EventVersionsAreTheSameOnEveryReplicaAndAscend(t *testing.T) {
 	}
 }
 
-// TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions: a replica that starts later assigns to existing objects versions that are not lower than
+// TestWatch_LateReplicaContinuesVersions: a replica that starts later assigns to existing objects versions that are not lower than
 // on replicas that observed the changes, and the same versions to later changes.
-func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
+func TestWatch_LateReplicaContinuesVersions(t *testing.T) {
 	h := twoSets(t)
 	first := h.replica()
 	h.changeSet("a", map[string]string{})
@@ -179,7 +179,7 @@ func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 	}
 }
 
-func TestWatch_SelectorsMakeAddedAndDeletedOfWhatComesAndGoes(t *testing.T) {
+func TestWatch_SelectorsAddAndDelete(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a", "b")
@@ -212,8 +212,8 @@ func TestWatch_SelectorsMakeAddedAndDeletedOfWhatComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestWatch_ABookmarkComesBeforeTheTimeout: a bookmark is sent before the watch times out, and its version is beyond what the client received.
-func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
+// TestWatch_BookmarkBeforeTimeout: a bookmark is sent before the watch times out, and its version is beyond what the client received.
+func TestWatch_BookmarkBeforeTimeout(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a")
@@ -241,7 +241,7 @@ func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
 	}
 }
 
-func TestWatch_NobodyGetsBookmarksWhoDidNotAskForThem(t *testing.T) {
+func TestWatch_BookmarksOnlyOnRequest(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.front.allow("ann", "a")
@@ -257,8 +257,8 @@ func TestWatch_NobodyGetsBookmarksWhoDidNotAskForThem(t *testing.T) {
 	}
 }
 
-// TestWatch_FromAVersionThatIsGoneIsExpired: a version without history on this replica results in a 410, as an event or at once.
-func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
+// TestWatch_OldVersionIsExpired: a version without history on this replica results in a 410, as an event or at once.
+func TestWatch_OldVersionIsExpired(t *testing.T) {
 	h := twoSets(t)
 	first := h.replica()
 	h.front.allow("ann", "a")
@@ -283,7 +283,7 @@ func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 	}
 }
 
-func TestWatch_EndsWithItsContext(t *testing.T) {
+func TestWatch_EndsWithContext(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	h.awaitVisibility(r)
@@ -298,7 +298,7 @@ func TestWatch_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWatch_TheClockIsNeverShown(t *testing.T) {
+func TestWatch_ClockIsHidden(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
 	from := h.client(r, admin).list().ResourceVersion

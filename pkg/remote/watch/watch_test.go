@@ -156,8 +156,8 @@ func TestRun_Errors(t *testing.T) {
 	}
 }
 
-// TestRun_StartedFollowsTheWatch: changes between a list and its watch are not missed once Started is called, and are until then.
-func TestRun_StartedFollowsTheWatch(t *testing.T) {
+// TestRun_StartedAfterWatch: changes between a list and its watch are not missed once Started is called, and are until then.
+func TestRun_StartedAfterWatch(t *testing.T) {
 	listed := 0
 	s := &server{
 		list: func() (string, error) {
@@ -175,8 +175,8 @@ func TestRun_StartedFollowsTheWatch(t *testing.T) {
 	}
 }
 
-// TestAttack_AVersionWithoutEndIsNeitherStoredNorSent: an unbounded resource version would stay in memory for as long as the watch lasts.
-func TestAttack_AVersionWithoutEndIsNeitherStoredNorSent(t *testing.T) {
+// TestAttack_UnboundedResourceVersion: an unbounded resource version would stay in memory for as long as the watch lasts.
+func TestAttack_UnboundedResourceVersion(t *testing.T) {
 	long := strings.Repeat("5", maxVersion+1)
 	for name, send := range map[string]func(*watch.FakeWatcher){
 		"bookmark": func(w *watch.FakeWatcher) { w.Action(watch.Bookmark, object(long)) },

@@ -19,7 +19,7 @@ var asMarkup = regexp.MustCompile(`\b(innerHTML|outerHTML|insertAdjacentHTML|set
 // fromElsewhere matches addresses of other sites, such as fonts, images and scripts.
 var fromElsewhere = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(`)
 
-func TestNothingIsReadAsMarkup(t *testing.T) {
+func TestNoHTMLIsInterpreted(t *testing.T) {
 	if found := asMarkup.FindAll(read(t, "app.js"), -1); len(found) > 0 {
 		t.Errorf("app.js has %q: text goes into the page by el and say of pkg/ui/web/dom.ts alone", found)
 	}
@@ -30,7 +30,7 @@ func TestNothingIsReadAsMarkup(t *testing.T) {
 	}
 }
 
-func TestNothingComesFromElsewhere(t *testing.T) {
+func TestNoExternalResources(t *testing.T) {
 	for _, name := range []string{"index.html", "app.css", "app.js"} {
 		content := read(t, name)
 		if name == "app.js" {
@@ -43,7 +43,7 @@ func TestNothingComesFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestThePageKeepsToAStrictPolicy(t *testing.T) {
+func TestContentSecurityPolicy(t *testing.T) {
 	page := read(t, "index.html")
 	if found := regexp.MustCompile(`(?i)<style|\sstyle=|\son\w+=|<script(>|\s+[^s][^>]*>)|<script[^>]*>[^<]`).FindAll(page, -1); len(found) > 0 {
 		t.Errorf("index.html has %q: style-src 'self' and script-src 'self' let in files alone", found)
@@ -53,7 +53,7 @@ func TestThePageKeepsToAStrictPolicy(t *testing.T) {
 	}
 }
 
-func TestTheScriptIsSmallAndSaysThatItIsGenerated(t *testing.T) {
+func TestScriptIsSmallAndMarkedAsGenerated(t *testing.T) {
 	script := read(t, "app.js")
 	if line, _, _ := bytes.Cut(script, []byte("\n")); !regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.$`).Match(line) {
 		t.Errorf("expected that the first line says that the file is generated, got %q", line)

@@ -20,9 +20,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui"
 )
 
-// TestCommand_ServesWhoHasAToken verifies that the started program serves the page, the hub with the permissions of the user, and the probes, and
+// TestCommand_ServesUsersWithToken verifies that the started program serves the page, the hub with the permissions of the user, and the probes, and
 // does not log the token.
-func TestCommand_ServesWhoHasAToken(t *testing.T) {
+func TestCommand_ServesUsersWithToken(t *testing.T) {
 	const token = "canary.of.ann"
 	hub := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -160,7 +160,7 @@ func TestRead_IsBounded(t *testing.T) {
 	}
 }
 
-func TestRead_BoundsAllValuesTogether(t *testing.T) {
+func TestRead_LimitsTotalSize(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "text": strings.Repeat("z", MaxText-10)}}
 	var paths []string
 	for i := range 10 {

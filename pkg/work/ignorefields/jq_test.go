@@ -30,7 +30,7 @@ var expressions = []string{
 }
 
 // removeJQ removes the same fields as del().
-func TestRemoveJQ_IsDel(t *testing.T) {
+func TestRemoveJQ_MatchesDel(t *testing.T) {
 	for _, expression := range expressions {
 		compareWithDel(t, expression, object(t, deployment).Object)
 	}

@@ -41,7 +41,7 @@ var paths = []string{
 }
 
 // The results are those of the library, wherever its results are deterministic.
-func TestFind_IsTheLibrarys(t *testing.T) {
+func TestFind_MatchesLibrary(t *testing.T) {
 	for _, path := range paths {
 		compareWithLibrary(t, path, parse(t, pod))
 	}
@@ -110,7 +110,7 @@ func sameSet(a, b []any) bool {
 	return slices.Equal(text(a), text(b))
 }
 
-func TestFind_KeepsAnOrder(t *testing.T) {
+func TestFind_IsOrdered(t *testing.T) {
 	object := parse(t, `{"d": 4, "b": 2, "a": 1, "c": 3}`)
 	path, err := Parse(".*")
 	if err != nil {

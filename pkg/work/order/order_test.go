@@ -86,8 +86,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDelete_KnowsAllKinds: each kind that has a step in which it is applied has one in which it is deleted, by its resource.
-func TestDelete_KnowsAllKinds(t *testing.T) {
+// TestDelete_CoversAllKinds: each kind that has a step in which it is applied has one in which it is deleted, by its resource.
+func TestDelete_CoversAllKinds(t *testing.T) {
 	if len(stepOfResource) != len(stepOf) || stepOf[schema.GroupKind{Group: "apps", Kind: "Deployment"}] != running {
 		t.Errorf("%d kinds have %d resources", len(stepOf), len(stepOfResource))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/manifestconfig"
 )
 
-func TestOf_WhatIsFedBackTellsOfItsProgress(t *testing.T) {
+func TestOf_FeedbackReportsProgress(t *testing.T) {
 	kindOf := func(kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 	}

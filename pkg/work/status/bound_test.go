@@ -48,7 +48,7 @@ func many(count int, each func(i int, m *Manifest)) []Manifest {
 }
 
 // Complete manifests are left out last: they would be applied again.
-func TestNext_KeepsWhatIsComplete(t *testing.T) {
+func TestNext_RetainsCompleteManifests(t *testing.T) {
 	w := newWork(t).round(1, many(1024, func(i int, m *Manifest) {
 		m.Meta.Namespace = strings.Repeat("n", 240)
 		switch {

@@ -68,7 +68,7 @@ func accessRequest(namespace string) *v1alpha1.AccessRequest {
 	}
 }
 
-func TestAccessAPI_IsDiscoveredLikeTheCRDs(t *testing.T) {
+func TestAccessAPI_DiscoveryMatchesCRDs(t *testing.T) {
 	list := harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).Discovery().ServerResourcesForGroupVersion(harness.OpenMCPGroup + "/v1alpha1"))(t)
 	var got []string
 	for _, r := range list.APIResources {
@@ -127,7 +127,7 @@ func applyExample(t *testing.T, name string, change func(map[string]any)) (strin
 	return harness.Kubectl(t, string(harness.Must(yaml.Marshal(object))(t)), "apply", "-f", "-")
 }
 
-func TestAccessAPI_TheExamplesOfTheSpecification(t *testing.T) {
+func TestAccessAPI_SpecificationExamples(t *testing.T) {
 	harness.MustKubectl(t, "", "create", "namespace", "my-namespace")
 	t.Cleanup(func() {
 		_ = harness.Hub(t).Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace/my-namespace", "clusterprofile/default.myprovider.myprofile", "--wait=false").Run()
@@ -165,8 +165,8 @@ func TestAccessAPI_TheExamplesOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestAccessAPI_RefusesWhatTheCRDsRefuse verifies that the API rejects what the CRDs reject, with the same messages.
-func TestAccessAPI_RefusesWhatTheCRDsRefuse(t *testing.T) {
+// TestAccessAPI_RejectionsMatchCRDs verifies that the API rejects what the CRDs reject, with the same messages.
+func TestAccessAPI_RejectionsMatchCRDs(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	profile := newProfile(t)
 	c := create(t, harness.OpenMCPCluster(namespace, profile))
@@ -219,7 +219,7 @@ func TestAccessAPI_RefusesWhatTheCRDsRefuse(t *testing.T) {
 	}
 }
 
-func TestAccessAPI_FieldsThatItDoesNotKnow(t *testing.T) {
+func TestAccessAPI_UnknownFields(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	body := fmt.Sprintf(`{"apiVersion":"%s/v1alpha1","kind":"AccessRequest","metadata":{"generateName":"a-","uid":"mine","creationTimestamp":"2020-01-01T00:00:00Z"},
 		"spec":{"permissions":[],"oidc":{"name":"corp","issuer":"https://ab","clientID":"b","groupsClaim":"","roleBindings":[],"nothing":1}}}`, harness.OpenMCPGroup)

@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAccessAPI_WritesAsProvidersDo runs the life of a cluster with the writes of providers.
-func TestAccessAPI_WritesAsProvidersDo(t *testing.T) {
+// TestAccessAPI_ProviderWrites runs the life of a cluster with the writes of providers.
+func TestAccessAPI_ProviderWrites(t *testing.T) {
 	namespace, ctx, c := harness.NewNamespace(t), t.Context(), provider(t)
 	cluster := harness.OpenMCPCluster(namespace, newProfile(t))
 	cluster.Status.Phase, cluster.Generation = "Ready", 5
@@ -157,8 +157,8 @@ func TestAccessAPI_ServerSideApply(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "ar", "-n", namespace, "a", "-o", "jsonpath={.status.phase} {.spec.token.roleRefs[0].name}"), "Granted view")
 }
 
-// TestAccessAPI_KubernetesCollectsAndPurges verifies that the garbage collector and the namespace controller treat our kinds as any other kinds.
-func TestAccessAPI_KubernetesCollectsAndPurges(t *testing.T) {
+// TestAccessAPI_GarbageCollection verifies that the garbage collector and the namespace controller treat our kinds as any other kinds.
+func TestAccessAPI_GarbageCollection(t *testing.T) {
 	namespace, ctx, core := harness.NewNamespace(t), t.Context(), harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1()
 	a := create(t, accessRequest(namespace))
 	create(t, accessRequest(namespace))
@@ -215,7 +215,7 @@ func TestAccessAPI_KubernetesCollectsAndPurges(t *testing.T) {
 	}
 }
 
-func TestAccessAPI_AClusterIsHeldToItsProfile(t *testing.T) {
+func TestAccessAPI_ClusterMustMatchProfile(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	profile := newProfile(t, v1alpha1.SupportedK8sVersion{Version: "1.33.3"}, v1alpha1.SupportedK8sVersion{Version: "1.32.8", Deprecated: true})
 	c := create(t, harness.OpenMCPCluster(namespace, profile))
@@ -246,7 +246,7 @@ func TestAccessAPI_AClusterIsHeldToItsProfile(t *testing.T) {
 	}
 }
 
-func TestAccessAPI_WhoDeletesAClusterIsToldWhoHasAccess(t *testing.T) {
+func TestAccessAPI_DeletionWarnsOfAccess(t *testing.T) {
 	namespace, elsewhere := harness.NewNamespace(t), harness.NewNamespace(t)
 	c := create(t, harness.OpenMCPCluster(namespace, newProfile(t)))
 	c.Finalizers = []string{v1alpha1.AccessFinalizer}
@@ -285,8 +285,8 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// TestAccessAPI_CRDsOfTheSameNameAreNotServed verifies this as openmcp-operator init installs such CRDs.
-func TestAccessAPI_CRDsOfTheSameNameAreNotServed(t *testing.T) {
+// TestAccessAPI_CRDsOfSameNameAreNotServed verifies this as openmcp-operator init installs such CRDs.
+func TestAccessAPI_CRDsOfSameNameAreNotServed(t *testing.T) {
 	h := harness.LendHub(t)
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := h.Kubectl(t.Context(), args...)

@@ -201,7 +201,7 @@ func (b *both) differ(d *twoAnswers, verb, path, contentType, body string, param
 	return d.crds != d.ours
 }
 
-func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
+func TestAccessAPI_MatchesCRDs(t *testing.T) {
 	plain := harness.LendCluster(t)
 	quiet := func(config *rest.Config) rest.Interface {
 		config.WarningHandler = rest.NoWarnings{}

@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
 
-// TestAccessProvider_BetweenTokenAndOIDC verifies that a request that changes its kind of access retains no objects of the previous one.
-func TestAccessProvider_BetweenTokenAndOIDC(t *testing.T) {
+// TestAccessProvider_ChangeBetweenTokenAndOIDC verifies that a request that changes its kind of access retains no objects of the previous one.
+func TestAccessProvider_ChangeBetweenTokenAndOIDC(t *testing.T) {
 	p := newProviding(t)
 	issuer, ca := fakeoidc.NewIssuer(t), filepath.Join(t.TempDir(), "issuer.crt")
 	if err := os.WriteFile(ca, issuer.CA(), 0o600); err != nil {

@@ -89,9 +89,9 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 	p.awaitGone(t, ar)
 }
 
-// TestAccessProvider_EditBeforeTheGrant verifies that a request that is changed before it is granted is prepared again, and granted with its current
+// TestAccessProvider_EditBeforeGrant verifies that a request that is changed before it is granted is prepared again, and granted with its current
 // spec.
-func TestAccessProvider_EditBeforeTheGrant(t *testing.T) {
+func TestAccessProvider_EditBeforeGrant(t *testing.T) {
 	p := newProviding(t)
 	startControllers(t, p.hub)
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})

@@ -45,7 +45,7 @@ func (s *scheduled) failures() (sum float64) {
 	return sum
 }
 
-func TestAccessScheduler_WhatClustersAreNotGiven(t *testing.T) {
+func TestAccessScheduler_UnavailableClusters(t *testing.T) {
 	s := newScheduled(t, 1, `
 scheduler:
   purposeMappings:
@@ -106,9 +106,9 @@ scheduler:
 	})
 }
 
-// TestAccessScheduler_ALateProfile verifies that a request that waits for a profile or for its version is granted a cluster immediately when these
+// TestAccessScheduler_LateProfile verifies that a request that waits for a profile or for its version is granted a cluster immediately when these
 // appear.
-func TestAccessScheduler_ALateProfile(t *testing.T) {
+func TestAccessScheduler_LateProfile(t *testing.T) {
 	name := harness.Unique("late")
 	s := newScheduled(t, 1, `
 scheduler:
@@ -136,8 +136,8 @@ scheduler:
 	s.promptlyGranted(request)
 }
 
-// TestAccessScheduler_RequestsThatVanish verifies that clusters of requests that are deleted without finalization are released.
-func TestAccessScheduler_RequestsThatVanish(t *testing.T) {
+// TestAccessScheduler_VanishedRequests verifies that clusters of requests that are deleted without finalization are released.
+func TestAccessScheduler_VanishedRequests(t *testing.T) {
 	s := newScheduled(t, 2, "scheduler: {purposeMappings: {team: {tenancyCount: 2, template: {spec: {profile: PROFILE, tenancy: Shared}}}}}")
 	vanish := func(request *v1alpha1.ClusterRequest) {
 		t.Helper()
@@ -176,9 +176,9 @@ func TestAccessScheduler_RequestsThatVanish(t *testing.T) {
 	})
 }
 
-// TestAccessScheduler_NobodyTalksThePolicyOver verifies that the policy sees only data that the requester cannot forge, and that its denials are
+// TestAccessScheduler_PolicyCannotBeBypassed verifies that the policy sees only data that the requester cannot forge, and that its denials are
 // permanent.
-func TestAccessScheduler_NobodyTalksThePolicyOver(t *testing.T) {
+func TestAccessScheduler_PolicyCannotBeBypassed(t *testing.T) {
 	const configuration = `
 scheduler:
   purposeMappings:

@@ -273,7 +273,7 @@ scheduler:
 	})
 }
 
-func TestAccessScheduler_LooksForClustersWhereItTrusts(t *testing.T) {
+func TestAccessScheduler_UsesTrustedNamespaces(t *testing.T) {
 	s := newScheduled(t, 1, `
 scheduler:
   scope: Cluster

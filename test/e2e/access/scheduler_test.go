@@ -165,7 +165,7 @@ func (s *scheduled) clusterOf(request *v1alpha1.ClusterRequest) *v1alpha1.Cluste
 	return cluster
 }
 
-func TestAccessScheduler_RequestsAtOnceKeepTheLimit(t *testing.T) {
+func TestAccessScheduler_ConcurrentRequestsRespectLimit(t *testing.T) {
 	const requests, limit = 40, 3
 	s := newScheduled(t, 2, `
 scheduler:

@@ -137,8 +137,8 @@ func (p *providing) takesClustersBack(t *testing.T) {
 	}
 }
 
-// TestAccessCrash_Withdrawn kills the provider with SIGKILL after each write by which it withdraws a cluster.
-func TestAccessCrash_Withdrawn(t *testing.T) {
+// TestAccessCrash_DuringWithdrawal kills the provider with SIGKILL after each write by which it withdraws a cluster.
+func TestAccessCrash_DuringWithdrawal(t *testing.T) {
 	h := newAccessHub(t, crashConfig)
 	startControllers(t, h.hub, "--scheduler-config="+h.schedulerConfig)
 	h.namespace(t, "teams")

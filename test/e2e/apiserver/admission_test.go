@@ -70,14 +70,14 @@ func awaitRefusal(t *testing.T, h *localhub.Instance, prefix string) {
 	})
 }
 
-func TestAdmission_PoliciesOfTheFrontApplyToOurKinds(t *testing.T) {
+func TestAdmission_FrontPoliciesApply(t *testing.T) {
 	refuseNames(t, harness.Hub(t), harness.Unique("policy"))
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster(harness.Unique("other"), nil), dryRun))(t)
 }
 
-// TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs verifies that hub-apiserver ignores a policy on pods: it may not read the ConfigMaps with
+// TestAdmission_UnrelatedPolicyWithParameters verifies that hub-apiserver ignores a policy on pods: it may not read the ConfigMaps with
 // the parameters of the policy, and must neither wait for them nor reject requests.
-func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
+func TestAdmission_UnrelatedPolicyWithParameters(t *testing.T) {
 	h := harness.LendHub(t)
 	params := &admissionregistrationv1.ParamRef{Name: "limits", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
 	newPolicy(t, h, "on-pods", params, admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -161,8 +161,8 @@ func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 	}
 }
 
-// TestAdmission_AFrontWithoutMutatingPoliciesIsServed verifies this, as the plugin for such policies would wait forever, and reject all writes.
-func TestAdmission_AFrontWithoutMutatingPoliciesIsServed(t *testing.T) {
+// TestAdmission_FrontWithoutMutatingPolicies verifies this, as the plugin for such policies would wait forever, and reject all writes.
+func TestAdmission_FrontWithoutMutatingPolicies(t *testing.T) {
 	h := harness.OwnHub(t, func(c *localhub.Options) {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
 		c.FrontArgs = []string{"--feature-gates=MutatingAdmissionPolicy=false", "--disable-admission-plugins=MutatingAdmissionPolicy",

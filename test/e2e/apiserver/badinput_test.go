@@ -111,8 +111,8 @@ func badRequests(existing string) []badRequest {
 	return all
 }
 
-// TestBadInput_GetsAClear4xx sends each request to the front and to hub-apiserver itself.
-func TestBadInput_GetsAClear4xx(t *testing.T) {
+// TestBadInput_Returns4xx sends each request to the front and to hub-apiserver itself.
+func TestBadInput_Returns4xx(t *testing.T) {
 	existing := harness.Unique("existing")
 	before := harness.NewManagedCluster(t, existing, nil)
 	for name, client := range map[string]interface {

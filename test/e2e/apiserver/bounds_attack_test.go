@@ -34,9 +34,9 @@ func wantTooLarge(t *testing.T, what string, err error) {
 	}
 }
 
-// TestBounds_AnAgentFillsNothing tries to exceed the size limit of a cluster, as an agent can: in one step, in several steps, and by the entries of
+// TestBounds_AgentCannotFillStorage tries to exceed the size limit of a cluster, as an agent can: in one step, in several steps, and by the entries of
 // field managers.
-func TestBounds_AnAgentFillsNothing(t *testing.T) {
+func TestBounds_AgentCannotFillStorage(t *testing.T) {
 	name := harness.Unique("greedy")
 	agent := harness.User(t, harness.Rule("get,update", "managedclusters", name), harness.Rule("patch,update", "managedclusters/status", name))
 	acceptor := harness.User(t, harness.Rule("get,update,patch", "managedclusters", name), harness.Rule("update", "managedclusters/accept", name))
@@ -117,9 +117,9 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	}
 }
 
-// TestBounds_ARequestFullOfFaultsIsAnsweredShortly sends requests with as many errors as possible, as all users who may write: Kubernetes would join
+// TestBounds_ManyErrorsAreTruncated sends requests with as many errors as possible, as all users who may write: Kubernetes would join
 // all their messages into one.
-func TestBounds_ARequestFullOfFaultsIsAnsweredShortly(t *testing.T) {
+func TestBounds_ManyErrorsAreTruncated(t *testing.T) {
 	name := harness.Unique("faulty")
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster(name, nil), metav1.CreateOptions{}))(t)
 	token := harness.RESTClient(t, harness.Hub(t).UserConfig(harness.User(t, harness.Rule("create", "managedclusters"))))
@@ -155,8 +155,8 @@ func TestBounds_ARequestFullOfFaultsIsAnsweredShortly(t *testing.T) {
 	}
 }
 
-// TestBounds_WhatIsTooLargeCanGetSmallerAndGo verifies that a full object can shrink and be deleted.
-func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
+// TestBounds_OversizedObjectsCanShrinkAndBeDeleted verifies that a full object can shrink and be deleted.
+func TestBounds_OversizedObjectsCanShrinkAndBeDeleted(t *testing.T) {
 	name := harness.Unique("large")
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
 	large := harness.ManagedCluster(name, nil)
@@ -201,8 +201,8 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	}
 }
 
-// TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore floods a hub with clusters from many connections.
-func TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore(t *testing.T) {
+// TestBounds_BootstrapTokenClustersAreLimited floods a hub with clusters from many connections.
+func TestBounds_BootstrapTokenClustersAreLimited(t *testing.T) {
 	const most = 5
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) {
 		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-pending-clusters=%d", most)}

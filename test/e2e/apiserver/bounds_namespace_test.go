@@ -42,9 +42,9 @@ func flood(t *testing.T, n int, flag string, make func(i int) error) int {
 	return int(made.Load())
 }
 
-// TestBounds_ATenantFillsNoEtcd fills one namespace with objects of two kinds, and a different one with bytes. It costs 250 small and 25 large
+// TestBounds_TenantCannotFillEtcd fills one namespace with objects of two kinds, and a different one with bytes. It costs 250 small and 25 large
 // requests.
-func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
+func TestBounds_TenantCannotFillEtcd(t *testing.T) {
 	small, large := harness.NewNamespace(t), harness.NewNamespace(t)
 	bindings := harness.Admin(t).ClusterV1beta2().ManagedClusterSetBindings(small)
 	works := harness.Ours(t, harness.Hub(t).AdminConfig()).WorkV1().ManifestWorks

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements from many connections.
-func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
+// TestBounds_TenantPlacementsAreLimited floods a namespace with placements from many connections.
+func TestBounds_TenantPlacementsAreLimited(t *testing.T) {
 	placements := harness.Admin(t).ClusterV1beta1().Placements(harness.NewNamespace(t))
 	var made atomic.Int32
 	var group sync.WaitGroup

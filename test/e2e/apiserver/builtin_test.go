@@ -37,7 +37,7 @@ func TestBuiltin_GarbageCollectionFollowsOwners(t *testing.T) {
 	})
 }
 
-func TestBuiltin_ForegroundDeletionAndFinalizersWork(t *testing.T) {
+func TestBuiltin_ForegroundDeletionAndFinalizers(t *testing.T) {
 	name := harness.Unique("final")
 	c := harness.NewManagedCluster(t, name, nil)
 	c.Finalizers = []string{"cluster.open-cluster-management.io/api-resource-cleanup"}
@@ -61,7 +61,7 @@ func TestBuiltin_ForegroundDeletionAndFinalizersWork(t *testing.T) {
 	})
 }
 
-func TestBuiltin_ANamespaceIsDeletedWithItsBindings(t *testing.T) {
+func TestBuiltin_NamespaceIsDeletedWithBindings(t *testing.T) {
 	namespace, set := harness.NewNamespace(t), harness.Unique("set")
 	harness.NewSet(t, set)
 	bindings := harness.Admin(t).ClusterV1beta2().ManagedClusterSetBindings(namespace)
@@ -80,7 +80,7 @@ func TestBuiltin_ANamespaceIsDeletedWithItsBindings(t *testing.T) {
 	}
 }
 
-func TestBuiltin_AQuotaLimitsBindings(t *testing.T) {
+func TestBuiltin_QuotaLimitsBindings(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	const counted = corev1.ResourceName("count/managedclustersetbindings.cluster.open-cluster-management.io")
 	quotas := harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().ResourceQuotas(namespace)

@@ -35,7 +35,7 @@ func served(t *testing.T) int {
 	return bytes.Count(manifest, []byte("kind: APIService\n"))
 }
 
-func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
+func TestCertificate_IsAlwaysVerified(t *testing.T) {
 	client := harness.Must(aggregatorclient.NewForConfig(harness.Hub(t).AdminConfig()))(t)
 	list := harness.Must(client.ApiregistrationV1().APIServices().List(t.Context(), metav1.ListOptions{}))(t)
 	ours := 0
@@ -86,9 +86,9 @@ func provided(t *testing.T) (ca []byte, certFile, keyFile string) {
 	return ca, certFile, keyFile
 }
 
-// TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone verifies that the front trusts the CA that the operator has written into the APIServices, and
+// TestCertificate_ProvidedCertificateIsUsed verifies that the front trusts the CA that the operator has written into the APIServices, and
 // that no controller changes it.
-func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
+func TestCertificate_ProvidedCertificateIsUsed(t *testing.T) {
 	h := harness.LendHub(t)
 	client := harness.Must(aggregatorclient.NewForConfig(h.AdminConfig()))(t).ApiregistrationV1().APIServices()
 	registered := func() (found []apiregistrationv1.APIService) {

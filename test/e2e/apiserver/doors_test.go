@@ -32,9 +32,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDoors_EachCertificateOpensItsOwn tries every certificate of a hub, and a new certificate of an agent, at every port of the hub. An etcd that
+// TestDoors_CertificatesAreForOnePort tries every certificate of a hub, and a new certificate of an agent, at every port of the hub. An etcd that
 // accepts agents' certificates would make each agent cluster-admin.
-func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
+func TestDoors_CertificatesAreForOnePort(t *testing.T) {
 	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/csr-signer", "pki/hub-apiserver", "pki/hub-certificate-approver", "pki/hub-controller-manager", "pki/kube-controller-manager"}
 	tryDoors(t, harness.Hub(t), map[string][]string{
 		"etcd":                    {"pki/etcd-client", "pki/etcd-client-ca"},
@@ -48,9 +48,9 @@ func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 	})
 }
 
-// TestDoors_OfAHubThatHadOneCA does the same with a hub of an earlier version, which had one CA for everything, and with the other kinds of etcd:
+// TestDoors_HubWithSingleCA does the same with a hub of an earlier version, which had one CA for everything, and with the other kinds of etcd:
 // hub-apiserver's own, and that of a cluster provider.
-func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
+func TestDoors_HubWithSingleCA(t *testing.T) {
 	agent := pkix.Name{CommonName: registration.ClusterUser("berlin-1", "old"), Organization: []string{registration.ManagedClustersGroup}}
 	h := harness.OwnHub(t, func(c *localhub.Options) {
 		was := localserver.Certificates{Dir: filepath.Join(c.Dir, "pki")}

@@ -85,8 +85,8 @@ resources:
   providers: [{aesgcm: {keys: [{name: key1, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
 `
 
-// TestFlags_OfTheGenericServerWork starts a hub-apiserver with flags that operators also set on a kube-apiserver.
-func TestFlags_OfTheGenericServerWork(t *testing.T) {
+// TestFlags_GenericServerFlags starts a hub-apiserver with flags that operators also set on a kube-apiserver.
+func TestFlags_GenericServerFlags(t *testing.T) {
 	endpoint, spans := collector(t)
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
 	dir := t.TempDir()
@@ -176,8 +176,8 @@ func TestFlags_OfTheGenericServerWork(t *testing.T) {
 	})
 }
 
-// TestFlags_OfNonsenseAreRefused verifies that a hub-apiserver with invalid flags exits, and names the flag.
-func TestFlags_OfNonsenseAreRefused(t *testing.T) {
+// TestFlags_InvalidAreRejected verifies that a hub-apiserver with invalid flags exits, and names the flag.
+func TestFlags_InvalidAreRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ flag, says string }{
 		"tracing":         {"--tracing-config-file=" + written(t, tracing+"nowhere\nsamplingRate: 1"), "samplingRate"},

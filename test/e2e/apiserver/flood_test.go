@@ -38,9 +38,9 @@ func agentConfig(h *localhub.Instance, cluster string) *rest.Config {
 		"system:authenticated")
 }
 
-// TestAgents_HaveAPriorityLevelOfTheirOwn verifies that the rendered manifests have the same flow schemas as the local hub, and that both API servers
+// TestAgents_HaveOwnPriorityLevel verifies that the rendered manifests have the same flow schemas as the local hub, and that both API servers
 // use them.
-func TestAgents_HaveAPriorityLevelOfTheirOwn(t *testing.T) {
+func TestAgents_HaveOwnPriorityLevel(t *testing.T) {
 	base := string(harness.Must(exec.CommandContext(t.Context(), harness.Binary(t, "kubectl"), "kustomize", harness.Overlay("base")).Output())(t))
 	client := harness.Kube(t, harness.Hub(t).AdminConfig())
 	for name, users := range map[string]map[string][]string{
@@ -180,7 +180,7 @@ func (r *reporter) reporting(t *testing.T) time.Duration {
 	return took[len(took)/2]
 }
 
-func TestAgents_AFloodOfOneSlowsNoOther(t *testing.T) {
+func TestAgents_FloodDoesNotSlowOthers(t *testing.T) {
 	quiet, flooding := joined(t, 100), joined(t, 30_000)
 	before := quiet.reporting(t)
 	ctx, stop := context.WithCancel(t.Context())

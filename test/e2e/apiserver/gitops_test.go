@@ -36,9 +36,9 @@ var ways = map[string][]string{
 // notWritten lists kinds that only the hub writes: their names and owners are derived from existing objects.
 var notWritten = []string{"EdgePlacement", "ManifestWorkReplicaSetRevision"}
 
-// TestGitOps_WhatIsWrittenIsReadBack verifies that objects are read as they were written, field by field, and that a second apply shows no
+// TestGitOps_ReadsEqualWrites verifies that objects are read as they were written, field by field, and that a second apply shows no
 // difference: by a dry run of the server, as GitOps tools use it, and by the generation, after the hub has written its fields.
-func TestGitOps_WhatIsWrittenIsReadBack(t *testing.T) {
+func TestGitOps_ReadsEqualWrites(t *testing.T) {
 	t.Parallel()
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -72,9 +72,9 @@ func TestGitOps_WhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-// TestGitOps_TaintsOfGitAndOfTheHub verifies that taints in Git and taints of the hub are in one list with separate owners: none resets timeAdded of
+// TestGitOps_TaintsOfGitAndHub verifies that taints in Git and taints of the hub are in one list with separate owners: none resets timeAdded of
 // the other.
-func TestGitOps_TaintsOfGitAndOfTheHub(t *testing.T) {
+func TestGitOps_TaintsOfGitAndHub(t *testing.T) {
 	t.Parallel()
 	const file = `
 apiVersion: cluster.open-cluster-management.io/v1

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKill_NothingAcknowledgedIsLost kills hub-apiserver, and its etcd with it, during writes.
-func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
+// TestKill_NoAcknowledgedWriteIsLost kills hub-apiserver, and its etcd with it, during writes.
+func TestKill_NoAcknowledgedWriteIsLost(t *testing.T) {
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) { c.UnsafeNoFsync = false })
 	client := harness.Ours(t, h.HubAPIServerConfig(0))
 	var mu sync.Mutex

@@ -141,7 +141,7 @@ func TestKubectl_CreatesAppliesDiffsAndPatches(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "delete", "mcl", name, "--wait"), "deleted")
 }
 
-func TestKubectl_ColumnsAreThoseThatPeopleNeed(t *testing.T) {
+func TestKubectl_UsefulColumns(t *testing.T) {
 	set, names := harness.NewFleet(t, 1)
 	harness.MustKubectl(t, "", "patch", "mcl", names[0], "--type=merge", "-p", `{"spec":{"taints":[{"key":"a","value":"b","effect":"NoSelect"}]}}`)
 	harness.MustKubectl(t, "", "patch", "mcl", names[0], "--subresource=status", "--type=merge", "-p", `{"status":{"version":{"kubernetes":"v1.37.1"},"conditions":[
@@ -184,8 +184,8 @@ func TestKubectl_AuthCanI(t *testing.T) {
 	}
 }
 
-// TestKubectl_GetWatchShowsJoinsAndLeaves runs kubectl get -w, which requests Tables.
-func TestKubectl_GetWatchShowsJoinsAndLeaves(t *testing.T) {
+// TestKubectl_GetWatchShowsChanges runs kubectl get -w, which requests Tables.
+func TestKubectl_GetWatchShowsChanges(t *testing.T) {
 	set := harness.Unique("set")
 	harness.NewSet(t, set)
 	cmd := harness.Hub(t).Kubectl(t.Context(), "get", "csm", "--field-selector=spec.clusterSet="+set, "-w", "--output-watch-events", "--no-headers")
@@ -233,8 +233,8 @@ func TestKubectl_Wait(t *testing.T) {
 	}
 }
 
-// TestKubectl_BringsOverDecisions applies objects that were saved from CustomResourceDefinitions, and then their status.
-func TestKubectl_BringsOverDecisions(t *testing.T) {
+// TestKubectl_ImportsDecisions applies objects that were saved from CustomResourceDefinitions, and then their status.
+func TestKubectl_ImportsDecisions(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	saved := `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: web-decision-1, namespace: ` + namespace + `,
   labels: {cluster.open-cluster-management.io/placement: web}}, status: {decisions: [{clusterName: c1, reason: ""}]}}`

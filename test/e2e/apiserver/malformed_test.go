@@ -29,9 +29,9 @@ const (
 	malformedOnly  = "CLUSTERHUB_TEST_MALFORMED_ONLY"
 )
 
-// TestMalformed_IsRefusedAndFailsNothing sends requests that violate the OpenAPI documents in some way: half of them are the same in each run, half
+// TestMalformed_IsRejectedWithoutFailures sends requests that violate the OpenAPI documents in some way: half of them are the same in each run, half
 // depend on the commit. Half are from an admin, half from a user whose rights the front checks.
-func TestMalformed_IsRefusedAndFailsNothing(t *testing.T) {
+func TestMalformed_IsRejectedWithoutFailures(t *testing.T) {
 	p := readyProcess(t, t.TempDir())
 	user := harness.Unique("malformed")
 	harness.Grant(t, harness.Hub(t), user, user, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})

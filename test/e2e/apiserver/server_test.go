@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestServer_TellsHowItIs(t *testing.T) {
+func TestServer_ReportsHealth(t *testing.T) {
 	config := harness.Hub(t).HubAPIServerConfig(0)
 	for path, parts := range map[string][]string{
 		"/readyz?verbose": {"[+]etcd ok", "[+]informer-sync ok", "[+]clustersetmembers ok", "[+]poststarthook/serving-certificate ok",
@@ -44,8 +44,8 @@ func TestServer_TellsHowItIs(t *testing.T) {
 	}
 }
 
-// TestServer_IsReadyWhenItKnowsItsClients verifies that a ready server authenticates its clients, as requests are routed to it from then on.
-func TestServer_IsReadyWhenItKnowsItsClients(t *testing.T) {
+// TestServer_IsReadyWithClientCAs verifies that a ready server authenticates its clients, as requests are routed to it from then on.
+func TestServer_IsReadyWithClientCAs(t *testing.T) {
 	for range 3 { // the window is short
 		p := startProcess(t, t.TempDir())
 		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, harness.Timeout, true, func(context.Context) (bool, error) {
@@ -62,7 +62,7 @@ func TestServer_IsReadyWhenItKnowsItsClients(t *testing.T) {
 	}
 }
 
-func TestServer_TrustsNoHeadersWithoutTheFrontsCertificate(t *testing.T) {
+func TestServer_RejectsHeadersWithoutFrontCertificate(t *testing.T) {
 	config := rest.AnonymousClientConfig(harness.Hub(t).HubAPIServerConfig(0))
 	config.WrapTransport = nil
 	client := harness.RESTClient(t, config)

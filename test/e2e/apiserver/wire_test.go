@@ -34,7 +34,7 @@ func send(t *testing.T, verb, path, contentType, body string) map[string]any {
 	return object
 }
 
-func TestWire_NullsOfGoClientsAreAccepted(t *testing.T) {
+func TestWire_NullsAreAccepted(t *testing.T) {
 	name := harness.Unique("wire")
 	send(t, http.MethodPost, clustersPath, "", clusterBody(`"metadata":{"name":"`+name+`","creationTimestamp":null},
 		"spec":{"hubAcceptsClient":false,"taints":[{"key":"a","effect":"NoSelect","timeAdded":null}]},"status":{"conditions":null,"version":{}}`))
@@ -61,9 +61,9 @@ func TestWire_NullsOfGoClientsAreAccepted(t *testing.T) {
 	}
 }
 
-// TestWire_ClusteradmsRequestsWork verifies that clusteradm can accept by a merge patch on the main resource, and add a cluster to a set by GET and
+// TestWire_ClusteradmRequests verifies that clusteradm can accept by a merge patch on the main resource, and add a cluster to a set by GET and
 // PUT.
-func TestWire_ClusteradmsRequestsWork(t *testing.T) {
+func TestWire_ClusteradmRequests(t *testing.T) {
 	name, set := harness.Unique("wire"), harness.Unique("set")
 	harness.NewManagedCluster(t, name, nil)
 	harness.NewSet(t, set)
@@ -83,7 +83,7 @@ func TestWire_ClusteradmsRequestsWork(t *testing.T) {
 	}
 }
 
-func TestWire_VersionsOfASetSayTheSame(t *testing.T) {
+func TestWire_SetVersionsAreEquivalent(t *testing.T) {
 	name := harness.Unique("set")
 	send(t, http.MethodPost, setsV2Path, "", strings.Replace(setBody("v1beta2", `{}`), `"bad"`, `"`+name+`"`, 1))
 	t.Cleanup(func() { harness.DeleteSet(t, name) })

@@ -39,8 +39,8 @@ spec:
   placementRefs: [{name: all}]
 `
 
-// TestWorks_KindsAsUpstream verifies that users and programs that know the kinds as CustomResourceDefinitions find them unchanged.
-func TestWorks_KindsAsUpstream(t *testing.T) {
+// TestWorks_KindsMatchUpstream verifies that users and programs that know the kinds as CustomResourceDefinitions find them unchanged.
+func TestWorks_KindsMatchUpstream(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	in := func(yaml string) string { return strings.ReplaceAll(yaml, "NAMESPACE", namespace) }
 	get := func(resource, path string) string {

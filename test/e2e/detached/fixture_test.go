@@ -137,7 +137,7 @@ func (w *world) join() *joined {
 	if _, err := kubectl(w.T, w.management.Instance, "get", "-n", "clusterhub-operator", "deployment/hub-operator"); err == nil {
 		r.Instead(installed, "")
 	}
-	r.Types(shown(w.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub join", "kubectl hub accept"))
+	r.Types(shown(w.T, "TestDetached_ClusterWithoutNodesJoinsAndGetsWorks", "kubectl hub join", "kubectl hub accept"))
 	j.isAvailable()
 	return j
 }

@@ -27,10 +27,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_AHubOfSeveralPodsOutlivesOne makes a hub with options that are not the default: an external etcd, two pods of each server, and the
+// TestDetached_HubWithSeveralPodsSurvivesLoss makes a hub with options that are not the default: an external etcd, two pods of each server, and the
 // address of a load balancer by which the hub reaches them. Later it adds a cluster provider. While nothing changes, hub-operator sends no requests
 // to any cluster. Two pods fail, along with the state that they do not share: the hub continues to serve.
-func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
+func TestDetached_HubWithSeveralPodsSurvivesLoss(t *testing.T) {
 	m := sharedManagement()
 	w := newWorld(t)
 	j := w.joined() // for the hub to be at rest, an agent exists

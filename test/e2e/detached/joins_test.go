@@ -13,9 +13,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks verifies this for a managed cluster without nodes, and without a route to the hub or to any
+// TestDetached_ClusterWithoutNodesJoinsAndGetsWorks verifies this for a managed cluster without nodes, and without a route to the hub or to any
 // other host. One command makes it join, and also installs hub-operator if the management cluster lacks it: see world.join.
-func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
+func TestDetached_ClusterWithoutNodesJoinsAndGetsWorks(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
 	j.condition("Available", "True")
@@ -71,7 +71,7 @@ spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
 `, three), "apply", "-f", "-")
 	r := newReader(j.T, map[string]*localhub.Instance{"mgmt": j.management.Instance})
 	r.Instead("c1", j.name, "c2", two.name, "c3", three, "WAITING FOR\n", "WAITING FOR\n…\n")
-	r.Types(shown(j.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub get klusterlets"))
+	r.Types(shown(j.T, "TestDetached_ClusterWithoutNodesJoinsAndGetsWorks", "kubectl hub get klusterlets"))
 	harness.MustKubectlOf(j.T, j.management.Instance, "", "delete", "klusterlet", two.name, three, "--timeout="+harness.Timeout.String())
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout="+harness.Timeout.String())
 }

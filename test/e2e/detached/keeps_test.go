@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_KeepsItsPodsWhenATokenIsRenewed deletes the ServiceAccount of the work agent on the managed cluster. The same pod continues with the
+// TestDetached_RetainsPodsWhenTokenIsRenewed deletes the ServiceAccount of the work agent on the managed cluster. The same pod continues with the
 // token of a new ServiceAccount. It rereads its token after at most a minute.
-func TestDetached_KeepsItsPodsWhenATokenIsRenewed(t *testing.T) {
+func TestDetached_RetainsPodsWhenTokenIsRenewed(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
 	before := livesOf(j.pods())

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_ADeniedClusterLeaves verifies this for an agent that has no rights on the hub any more when the Klusterlet is deleted.
-func TestDetached_ADeniedClusterLeaves(t *testing.T) {
+// TestDetached_DeniedClusterUnjoins verifies this for an agent that has no rights on the hub any more when the Klusterlet is deleted.
+func TestDetached_DeniedClusterUnjoins(t *testing.T) {
 	w := newWorld(t)
 	j := w.join()
 	j.brings()
@@ -33,9 +33,9 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	j.isGone()
 }
 
-// TestDetached_Leaves verifies that a cluster that leaves by kubectl hub unjoin leaves no objects, except those of its works if these are to be
+// TestDetached_Unjoins verifies that a cluster that leaves by kubectl hub unjoin leaves no objects, except those of its works if these are to be
 // orphaned.
-func TestDetached_Leaves(t *testing.T) {
+func TestDetached_Unjoins(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
 	unjoin := []string{"unjoin", "--mode=detached", "--management-context=mgmt", "--cluster-name=" + j.name}
@@ -45,7 +45,7 @@ func TestDetached_Leaves(t *testing.T) {
 	current = nil
 	r := newReader(t, map[string]*localhub.Instance{"mgmt": w.management.Instance})
 	r.Instead("--cluster-name c1", "--works=keep --cluster-name "+j.name, "c1", j.name)
-	r.Types(shown(t, "TestDetached_Leaves", "kubectl hub unjoin"))
+	r.Types(shown(t, "TestDetached_Unjoins", "kubectl hub unjoin"))
 	j.isForgotten()
 	j.isGone()
 }

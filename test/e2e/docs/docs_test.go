@@ -24,9 +24,9 @@ const first = "README.md"
 // withNode has the pages on which a cluster runs pods, and the name of that cluster.
 var withNode = map[string]string{"docs/cluster-providers.md": "hub", "docs/kubectl-hub.md": "c1"}
 
-// TestDocs_CommandsPrintWhatThePagesSay runs the commands of the pages on one hub: `make up` with all options. A comment in a page exempts a block,
+// TestDocs_CommandOutputMatchesPages runs the commands of the pages on one hub: `make up` with all options. A comment in a page exempts a block,
 // and has commands that the page needs: see docs/contributing.md.
-func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
+func TestDocs_CommandOutputMatchesPages(t *testing.T) {
 	files := harness.Must(pages.Files(harness.Root))(t)
 	slices.SortStableFunc(files, func(a, b string) int {
 		if a == first || b == first {

@@ -12,15 +12,15 @@ import (
 )
 
 // alone lists the tests that do not run in parallel with other tests of their folder, and the folders in which no test does, each with the reason.
-// TestAlone_ListsWhatDoesNotRunInParallel verifies that all other tests do.
+// TestAlone_ListsSerialTests verifies that all other tests do.
 var alone = map[string]string{
 	// test/e2e/access
-	"TestAccessScheduler_WhatClustersAreNotGiven": "counts the retries of all schedulers of its process, and measures how soon a request is granted",
-	"TestAccessScheduler_ALateProfile":            "counts the retries of all schedulers of its process, and measures how soon a request is granted",
+	"TestAccessScheduler_UnavailableClusters": "counts the retries of all schedulers of its process, and measures how soon a request is granted",
+	"TestAccessScheduler_LateProfile":         "counts the retries of all schedulers of its process, and measures how soon a request is granted",
 
 	// test/e2e/apiserver
-	"TestAgents_AFloodOfOneSlowsNoOther":         "compares how long requests take with and without load",
-	"TestCertificate_NobodySkipsItsVerification": "gives an API of the shared hub a CA that is not its own, so that the API fails until it is replaced",
+	"TestAgents_FloodDoesNotSlowOthers": "compares how long requests take with and without load",
+	"TestCertificate_IsAlwaysVerified":  "gives an API of the shared hub a CA that is not its own, so that the API fails until it is replaced",
 
 	// test/e2e/detached
 	"detached": "its tests share a management cluster with one hub-operator, and compare all that is there before and after",
@@ -29,24 +29,24 @@ var alone = map[string]string{
 	"docs": "its tests have not been tried in parallel: each starts all that `make up` can have",
 
 	// test/e2e/permissions
-	"TestAgents_OfOneRoleReachTheirOwnClusterOnly":       "gives all agents of the shared hub more rights, and compares all clusters and sets before and after",
-	"TestPermissions_OneUsersQuestionsSlowNoOtherUser":   "compares how long requests take with and without load",
-	"TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce": "measures how soon a change of roles counts",
+	"TestAgents_SharedRoleReachesOwnClusterOnly": "gives all agents of the shared hub more rights, and compares all clusters and sets before and after",
+	"TestPermissions_OneUserDoesNotSlowOthers":   "compares how long requests take with and without load",
+	"TestPermissions_ChangesApplyImmediately":    "measures how soon a change of roles counts",
 
 	// test/e2e/sets
-	"TestDefaultSets_ExistAndComeBack": "deletes the sets default and global, which have the clusters of all tests",
+	"TestDefaultSets_ExistAndAreRecreated": "deletes the sets default and global, which have the clusters of all tests",
 
 	// test/e2e/ui
-	"TestUsable_ReadsNoMoreThanItShows": "makes more clusters than a list of the page shows, which come before those of others",
+	"TestUsable_ReadsOnlyWhatItShows": "makes more clusters than a list of the page shows, which come before those of others",
 
 	// hack/helm/e2e
-	"TestDocs_OperatingPage":         "installs a hub on the shared cluster, which can have one",
-	"TestRefused":                    "waits for namespaces of the shared cluster, which wait for the hubs that others install and remove",
-	"TestTakeOver":                   "installs a hub on the shared cluster, which can have one",
-	"TestTakeOver_BesideAnAgent":     "installs a hub on the shared cluster, which can have one",
-	"TestUI":                         "makes the namespace of the hub on the shared cluster, which others install and remove",
-	"TestUninstall_LetsNamespacesGo": "installs a hub on the shared cluster, which can have one",
-	"TestWays":                       "installs hubs on the shared cluster, which can have one",
+	"TestDocs_OperatingPage":   "installs a hub on the shared cluster, which can have one",
+	"TestRefused":              "waits for namespaces of the shared cluster, which wait for the hubs that others install and remove",
+	"TestTakeOver":             "installs a hub on the shared cluster, which can have one",
+	"TestTakeOver_BesideAgent": "installs a hub on the shared cluster, which can have one",
+	"TestUI":                   "makes the namespace of the hub on the shared cluster, which others install and remove",
+	"TestUninstall_UnblocksNamespaceDeletion": "installs a hub on the shared cluster, which can have one",
+	"TestWays": "installs hubs on the shared cluster, which can have one",
 }
 
 // owners lists the tests that start their own hubs and plain clusters, each with the reason why neither the shared hub nor a lent hub is sufficient.
@@ -55,12 +55,12 @@ var owners = map[string]string{
 	"TestAccessToken": "needs audit logs and logs of all requests, and ends the cluster",
 
 	// test/e2e/apiserver
-	"TestAdmission_AFrontWithoutMutatingPoliciesIsServed": "needs flags of kube-apiserver",
-	"TestDoors_OfAHubThatHadOneCA":                        "needs the certificates of an earlier version",
+	"TestAdmission_FrontWithoutMutatingPolicies": "needs flags of kube-apiserver",
+	"TestDoors_HubWithSingleCA":                  "needs the certificates of an earlier version",
 
 	// test/e2e/detached
-	"TestDetached_AHubOfSeveralPodsOutlivesOne": "makes a detached hub of a plain cluster",
-	"TestDetached_BareClustersServeAsHubs":      "makes detached hubs of plain clusters",
+	"TestDetached_HubWithSeveralPodsSurvivesLoss": "makes a detached hub of a plain cluster",
+	"TestDetached_BareClustersServeAsHubs":        "makes detached hubs of plain clusters",
 
 	// test/e2e/doctor
 	"TestDoctor_Hub": "breaks the hub",
@@ -69,13 +69,13 @@ var owners = map[string]string{
 	"TestScenarios": "needs a cluster for the agents beside the shared hub, and no other test of the folder does",
 
 	// test/e2e/install
-	"TestTopology_ServesWithoutOneOfEach": "kills processes of a hub that has several of each",
+	"TestTopology_SurvivesLossOfOneEach": "kills processes of a hub that has several of each",
 
 	// test/e2e/monitoring
-	"TestTraces_SpanTheWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",
+	"TestTraces_SpanWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",
 
 	// test/e2e/registration
-	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "needs audit logs of kube-apiserver",
+	"TestHandover_NextLeaderCompletes": "needs audit logs of kube-apiserver",
 
 	// hack/helm/e2e
 	"TestDocs_HelmPage": "installs the charts on plain clusters",

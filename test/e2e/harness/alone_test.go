@@ -116,10 +116,10 @@ func (s sources) reaches(from, to string, subtests bool) bool {
 // maxOwners is the maximum number of tests that start their own hubs and plain clusters. Each of these costs four to ten processor seconds.
 const maxOwners = 12
 
-// TestAlone_ListsWhatDoesNotRunInParallel verifies that each test with the harness either runs in parallel with others, by calling Hub, OwnHub or
+// TestAlone_ListsSerialTests verifies that each test with the harness either runs in parallel with others, by calling Hub, OwnHub or
 // t.Parallel outside of its subtests, or has a reason in alone; that each test with its own hubs has a reason in owners; and that neither list has
 // other entries.
-func TestAlone_ListsWhatDoesNotRunInParallel(t *testing.T) {
+func TestAlone_ListsSerialTests(t *testing.T) {
 	all := readSources(t)
 	if all["harness.parallel"] == nil || all["harness.OwnHubs"] == nil {
 		t.Fatal("the functions of the harness are not found")

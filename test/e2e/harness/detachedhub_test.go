@@ -10,9 +10,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// TestOpenDetached_RefusesTestsThatNeedAnotherHub verifies that such tests are refused, as they would pass or fail for reasons other than those that
+// TestOpenDetached_RejectsTestsForOtherHub verifies that such tests are refused, as they would pass or fail for reasons other than those that
 // they state.
-func TestOpenDetached_RefusesTestsThatNeedAnotherHub(t *testing.T) {
+func TestOpenDetached_RejectsTestsForOtherHub(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*localhub.Options)
 		good   bool

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// TestOpenWorld_IsForFoldersWithItsFlags verifies which folders use the hub of make world: the others get nil, and start their own hub. No hub runs.
-func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
+// TestOpenWorld_OnlyFoldersWithMatchingFlags verifies which folders use the hub of make world: the others get nil, and start their own hub. No hub runs.
+func TestOpenWorld_OnlyFoldersWithMatchingFlags(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "world")
 	for name, test := range map[string]struct {
@@ -41,9 +41,9 @@ func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
 	}
 }
 
-// TestOpenWorld_SaysThatAHubDoesNotServe verifies that the error is immediate and names the remedy. The front is a fake server with configurable
+// TestOpenWorld_HubUnavailable verifies that the error is immediate and names the remedy. The front is a fake server with configurable
 // responses.
-func TestOpenWorld_SaysThatAHubDoesNotServe(t *testing.T) {
+func TestOpenWorld_HubUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		front  func(http.ResponseWriter, *http.Request)

@@ -57,8 +57,8 @@ func roots(t *testing.T) []string {
 	return all
 }
 
-// TestImages_SayTheirVersion runs each image. The version is the tag of the image.
-func TestImages_SayTheirVersion(t *testing.T) {
+// TestImages_PrintVersion runs each image. The version is the tag of the image.
+func TestImages_PrintVersion(t *testing.T) {
 	t.Parallel()
 	for _, root := range roots(t) {
 		name := filepath.Base(root)
@@ -86,8 +86,8 @@ func tag(t *testing.T, layout string) string {
 	return tag
 }
 
-// TestImages_RunAHub checks the privileges of the processes of a hub that runs in its images, and of the pods of its node.
-func TestImages_RunAHub(t *testing.T) {
+// TestImages_RunHub checks the privileges of the processes of a hub that runs in its images, and of the pods of its node.
+func TestImages_RunHub(t *testing.T) {
 	roots(t)
 	hub := harness.Hub(t)
 	pids := hub.PIDs()

@@ -256,8 +256,8 @@ func TestDeploy_PodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestDeploy_TheManifestsAreAccepted applies the manifests to a real kube-apiserver, in dry run.
-func TestDeploy_TheManifestsAreAccepted(t *testing.T) {
+// TestDeploy_ManifestsAreAccepted applies the manifests to a real kube-apiserver, in dry run.
+func TestDeploy_ManifestsAreAccepted(t *testing.T) {
 	h := harness.Hub(t)
 	for overlay, replicas := range map[string]int32{"base": 1, "external-etcd": 3} {
 		cmd := h.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-o", "json", "-k", harness.Overlay(overlay))
@@ -314,8 +314,8 @@ func hasVolume(d *appsv1.Deployment, name string) bool {
 	return false
 }
 
-// TestDeploy_ComponentsAddRightsAndTakeThemAway renders the hub with each component.
-func TestDeploy_ComponentsAddRightsAndTakeThemAway(t *testing.T) {
+// TestDeploy_ComponentsAddAndRemoveRights renders the hub with each component.
+func TestDeploy_ComponentsAddAndRemoveRights(t *testing.T) {
 	t.Parallel()
 	kustomize := func(components ...string) string {
 		t.Helper()

@@ -24,9 +24,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKubectlHub_SaysWhatTheHubRefuses runs commands that only a real hub refuses: one line states each refusal and the remedy. The unit tests of
+// TestKubectlHub_PrintsErrorsOfHub runs commands that only a real hub refuses: one line states each refusal and the remedy. The unit tests of
 // pkg/cli cover other mistakes.
-func TestKubectlHub_SaysWhatTheHubRefuses(t *testing.T) {
+func TestKubectlHub_PrintsErrorsOfHub(t *testing.T) {
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": harness.Hub(t)})}
 	j := p.Joining(t, "init", "--context", "hub")
 	// The account default is not usable, as kube-controller-manager creates it at an unknown time.

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
+func TestKubectlHub_ClusterJoinsAndUnjoins(t *testing.T) {
 	p, h, cluster, node := hubAndCluster(t)
 	before := inventory(t, cluster)
 	harness.Eventually(t, "a hub that has just started has bound the role of all agents", func(ctx context.Context) (bool, error) {
@@ -175,9 +175,9 @@ func showsTheCluster(t *testing.T, p harness.Plugin) {
 	harness.Contains(t, p.Must(t, "__complete", "--context", "hub", "accept", "--clusters", "x,"), "x,c1\n")
 }
 
-// TestKubectlHub_UnjoinWithoutTheHub removes a cluster whose hub is unreachable, and a cluster that was never accepted. The token has the format of
+// TestKubectlHub_UnjoinWithoutHub removes a cluster whose hub is unreachable, and a cluster that was never accepted. The token has the format of
 // kubeadm's.
-func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
+func TestKubectlHub_UnjoinWithoutHub(t *testing.T) {
 	p, h, cluster, _ := hubAndCluster(t)
 	before := inventory(t, cluster)
 	appliesOnlyOurs(t, cluster.AdminConfig())

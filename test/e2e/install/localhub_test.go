@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestLocalHub_SaysWhatIsWrong covers the errors that a newcomer sees.
-func TestLocalHub_SaysWhatIsWrong(t *testing.T) {
+// TestLocalHub_Errors covers the errors that a newcomer sees.
+func TestLocalHub_Errors(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, c localhub.Options) string {
 		t.Helper()

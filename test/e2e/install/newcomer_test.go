@@ -124,7 +124,7 @@ func wantRows(t *testing.T, out, set string, want ...string) {
 	}
 }
 
-func TestNewcomer_GetsAHub(t *testing.T) {
+func TestNewcomer_GetsHub(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
 	harness.Contains(t, n.mustLocalhub(t, "status"), "is not running")
@@ -333,7 +333,7 @@ func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 	}
 }
 
-func TestNewcomer_IsToldWhatIsWrongInOneLine(t *testing.T) {
+func TestNewcomer_ErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
 	notAHub := t.TempDir()

@@ -21,13 +21,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestPublicRoots_InAnEmptyRootDirectory runs the programs of the images in a root directory that has no other files, as in the images, against a
+// TestPublicRoots_EmptyRootDirectory runs the programs of the images in a root directory that has no other files, as in the images, against a
 // server whose certificate is of a CA that only the test knows.
 //
 // With the CA mounted, each program connects: the system's roots take precedence. When the program is configured to prefer its built-in roots, it
 // must not connect, which shows that it has some: a program without built-in roots would still use the CA. pkg/publicroots tests which roots these
 // are.
-func TestPublicRoots_InAnEmptyRootDirectory(t *testing.T) {
+func TestPublicRoots_EmptyRootDirectory(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{
 		{"hub-apiserver", "--kubeconfig=/kubeconfig", "--authentication-kubeconfig=/kubeconfig", "--authorization-kubeconfig=/kubeconfig",

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestTopology_ServesWithoutOneOfEach verifies that with an etcd of three members and two of each API server, one of each can be killed and restarts.
-func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
+// TestTopology_SurvivesLossOfOneEach verifies that with an etcd of three members and two of each API server, one of each can be killed and restarts.
+func TestTopology_SurvivesLossOfOneEach(t *testing.T) {
 	counts := func(c *localhub.Options) {
 		c.FrontReplicas, c.Replicas, c.EtcdMembers, c.Clusters = 2, 2, 3, 1
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true

@@ -27,9 +27,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestMonitoring_OfARealHub verifies that users with clusterhub:metrics-reader can read all metrics, and no other user can; that every query of the
+// TestMonitoring_RealHub verifies that users with clusterhub:metrics-reader can read all metrics, and no other user can; that every query of the
 // dashboard and every alert has a result; and that the objects that they name exist.
-func TestMonitoring_OfARealHub(t *testing.T) {
+func TestMonitoring_RealHub(t *testing.T) {
 	h := harness.Hub(t)
 	namespace := harness.NewNamespace(t)
 	reader, stranger := token(t, h, namespace, "clusterhub:metrics-reader"), token(t, h, namespace, "")

@@ -22,8 +22,8 @@ const (
 	operatorSum    = "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="
 )
 
-// TestMonitors_AreWhatPrometheusOperatorTakes verifies that a real server knows every field, and rejects an unknown one.
-func TestMonitors_AreWhatPrometheusOperatorTakes(t *testing.T) {
+// TestMonitors_AcceptedByPrometheusOperator verifies that a real server knows every field, and rejects an unknown one.
+func TestMonitors_AcceptedByPrometheusOperator(t *testing.T) {
 	h := harness.Hub(t)
 	// The module is downloaded to the module cache without a go.mod: it has 4 MB, of which three files are needed.
 	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", operatorModule)

@@ -18,9 +18,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestTraces_SpanTheWholeHub verifies that the trace of an admin's request extends from the front through hub-apiserver to its etcd. Other users
+// TestTraces_SpanWholeHub verifies that the trace of an admin's request extends from the front through hub-apiserver to its etcd. Other users
 // cannot choose the trace of their requests.
-func TestTraces_SpanTheWholeHub(t *testing.T) {
+func TestTraces_SpanWholeHub(t *testing.T) {
 	const name = "traced"
 	traces := &collector{spans: map[string][]string{}}
 	traced := traces.serve(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay makes requests as an agent that has even more rights on its cluster than agents have.
-func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
+// TestAgent_CannotWriteFieldsOfHub makes requests as an agent that has even more rights on its cluster than agents have.
+func TestAgent_CannotWriteFieldsOfHub(t *testing.T) {
 	name := harness.Unique("spoke")
 	agent := registration.ClusterUser(name, "a")
 	harness.Grant(t, harness.Hub(t), harness.Unique("agent"), agent, harness.Rule("*", "managedclusters", name), harness.Rule("*", "managedclusters/status", name),
@@ -43,7 +43,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 		registration.AnnotationManagedClusterARNOfSeed: "arn:aws:eks:eu-west-1:1:cluster/x", registration.AnnotationRoleSuffix: "x",
 		registration.AnnotationAutoAccepted: "x", registration.AnnotationSkipClockCheck: "true", "registration.clusterhub.dev/x": "y",
 	}
-	// RBAC cannot allow these users to patch: see TestAgents_OfOneRoleReachTheirOwnClusterOnly.
+	// RBAC cannot allow these users to patch: see TestAgents_SharedRoleReachesOwnClusterOnly.
 	const ofTheGroup = "in the group of all agents"
 	for what, c := range map[string]struct {
 		change  func(*clusterv1.ManagedCluster)

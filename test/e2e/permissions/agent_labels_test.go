@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgents_AFlappingLabelIsHeldBackAndTheStatusIsNot verifies that label changes are rate-limited with a Retry-After response, and that status
+// TestAgents_FlappingLabelIsLimitedAndStatusIsNot verifies that label changes are rate-limited with a Retry-After response, and that status
 // updates are not.
-func TestAgents_AFlappingLabelIsHeldBackAndTheStatusIsNot(t *testing.T) {
+func TestAgents_FlappingLabelIsLimitedAndStatusIsNot(t *testing.T) {
 	name, clusters := harness.Unique("flapping"), harness.Admin(t).ClusterV1().ManagedClusters()
 	harness.NewManagedCluster(t, name, nil)
 	harness.Must(clusters.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)

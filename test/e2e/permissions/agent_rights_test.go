@@ -24,10 +24,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgents_OfOneRoleReachTheirOwnClusterOnly verifies this for agents that share one role, which names no cluster, and which grants more here than
+// TestAgents_SharedRoleReachesOwnClusterOnly verifies this for agents that share one role, which names no cluster, and which grants more here than
 // in production. The unit tests of hub-apiserver's authorizer cover its decisions; this test shows that the authorizer applies to every way in, and
 // that no object is written or read.
-func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
+func TestAgents_SharedRoleReachesOwnClusterOnly(t *testing.T) {
 	mine, denied, other := harness.Unique("mine"), harness.Unique("denied"), harness.Unique("other")
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
 	for _, name := range []string{mine, denied, other} {

@@ -203,17 +203,17 @@ func attack(t *testing.T, attacker, name string, c change) {
 	_ = harness.Admin(t).ClusterV1().ManagedClusters().Delete(t.Context(), name, metav1.DeleteOptions{})
 }
 
-// TestPermissions_NoPathGoesAround tries every change as a user who has all other rights.
-func TestPermissions_NoPathGoesAround(t *testing.T) {
+// TestPermissions_CannotBeBypassed tries every change as a user who has all other rights.
+func TestPermissions_CannotBeBypassed(t *testing.T) {
 	attacker := harness.User(t, everythingElse(harness.Unique("other"))...)
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) { attack(t, attacker, harness.Unique("victim"), c) })
 	}
 }
 
-// TestPermissions_WhoMayLeaveCannotComeBack verifies that the right to leave does not permit acceptance by any path. TestPermissions_CreateIsChecked
+// TestPermissions_LeavePermissionDoesNotAllowAccept verifies that the right to leave does not permit acceptance by any path. TestPermissions_CreateIsChecked
 // verifies that it does not permit to create an accepted cluster.
-func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
+func TestPermissions_LeavePermissionDoesNotAllowAccept(t *testing.T) {
 	name := harness.Unique("leaver")
 	agent := harness.User(t, append(everythingElse(harness.Unique("other")), leaveRight(name)...)...)
 	for _, c := range changes() {
@@ -223,9 +223,9 @@ func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
 	}
 }
 
-// TestPermissions_TheRightRuleAllows verifies that each change succeeds by every possible path once the rule exists. Otherwise, the attacks could
+// TestPermissions_MatchingRuleAllows verifies that each change succeeds by every possible path once the rule exists. Otherwise, the attacks could
 // fail for any reason.
-func TestPermissions_TheRightRuleAllows(t *testing.T) {
+func TestPermissions_MatchingRuleAllows(t *testing.T) {
 	t.Parallel()
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func withAuditLogs(t *testing.T, c *localhub.Options) {
 	c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + front, "--audit-log-mode=blocking"}
 }
 
-func TestAudit_SaysWhichPermissionAWriteUsed(t *testing.T) {
+func TestAudit_NamesPermissionOfWrite(t *testing.T) {
 	t.Parallel()
 	hub := newWorth(t, &ofAllAgents).hub
 	ours, front := auditLogs(hub.Dir())

@@ -107,8 +107,8 @@ func eachBindingWrite(t *testing.T, who, namespace, name, set string, try func(t
 	}
 }
 
-// TestBindings_AreMadeByWhoMayBindTheSet tries to create a binding in every way, without the right and with it.
-func TestBindings_AreMadeByWhoMayBindTheSet(t *testing.T) {
+// TestBindings_RequireBindPermission tries to create a binding in every way, without the right and with it.
+func TestBindings_RequireBindPermission(t *testing.T) {
 	namespace, others, mine := harness.NewNamespace(t), harness.Unique("set"), harness.Unique("set")
 	harness.NewSet(t, others)
 	harness.NewSet(t, mine)
@@ -151,8 +151,8 @@ func TestBindings_AreMadeByWhoMayBindTheSet(t *testing.T) {
 	}
 }
 
-// TestBindings_KeepTheirSet tries to change the set of a binding as a user who may bind every set.
-func TestBindings_KeepTheirSet(t *testing.T) {
+// TestBindings_SetIsImmutable tries to change the set of a binding as a user who may bind every set.
+func TestBindings_SetIsImmutable(t *testing.T) {
 	namespace, set, other := harness.NewNamespace(t), harness.Unique("set"), harness.Unique("set")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)

@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestPermissions_ATeamLabelsAndSeesItsSetOnly grants the roles of docs/permissions.md by its commands: their holder can add clusters to one set and
+// TestPermissions_TeamLabelsAndSeesOwnSet grants the roles of docs/permissions.md by its commands: their holder can add clusters to one set and
 // see it, and has no other access.
-func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
+func TestPermissions_TeamLabelsAndSeesOwnSet(t *testing.T) {
 	set, other, mine, foreign, who := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster"), harness.Unique("user")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)

@@ -205,9 +205,9 @@ func nextToOwning() []rbacv1.PolicyRule {
 		harness.RuleIn(harness.OpenMCPGroup, "delete", "clusters", "another"), harness.Rule("update", "managedclusters/finalizers", "another")}
 }
 
-// TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted tries to make the garbage collector delete an object, and to remove or forge the finalizers of the
+// TestOwnership_RequiresDeletePermission tries to make the garbage collector delete an object, and to remove or forge the finalizers of the
 // hub.
-func TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted(t *testing.T) {
+func TestOwnership_RequiresDeletePermission(t *testing.T) {
 	attacker, namespace := harness.User(t, nextToOwning()...), harness.NewNamespace(t)
 	for _, o := range newOwnables(t) {
 		t.Run(o.resource.Version+" "+o.resource.Resource, func(t *testing.T) {
@@ -305,8 +305,8 @@ func (o ownable) born(t *testing.T, route string, client dynamic.ResourceInterfa
 	}
 }
 
-// TestOwnership_TheRightAllows verifies that the right allows these writes: otherwise, the attacks could fail for any reason.
-func TestOwnership_TheRightAllows(t *testing.T) {
+// TestOwnership_PermissionAllows verifies that the right allows these writes: otherwise, the attacks could fail for any reason.
+func TestOwnership_PermissionAllows(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	end := func(group, resource string) rbacv1.PolicyRule {
 		return harness.RuleIn(group, "update", resource+"/finalizers")

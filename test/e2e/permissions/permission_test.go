@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestPermissions_EachSpellingOfALabelAllows(t *testing.T) {
+func TestPermissions_EachLabelSpellingAllows(t *testing.T) {
 	for _, right := range []string{harness.SetLabel + ":mine", harness.SetLabel + ":*", "*"} {
 		who := harness.User(t, harness.Rule("create", "managedclusters"), harness.LabelRight(right))
 		name := harness.Unique("cluster")
@@ -26,7 +26,7 @@ func TestPermissions_EachSpellingOfALabelAllows(t *testing.T) {
 	}
 }
 
-func TestPermissions_JoinStillCountsAndWarns(t *testing.T) {
+func TestPermissions_JoinPermissionWarns(t *testing.T) {
 	set := harness.Unique("set")
 	who := harness.User(t, harness.Rule("create", "managedclusters"), harness.Rule("create", "managedclustersets/join", set))
 	config, w := harness.Warned(harness.Hub(t).UserConfig(who))
@@ -44,7 +44,7 @@ func TestPermissions_JoinStillCountsAndWarns(t *testing.T) {
 	harness.WantForbidden(t, err, harness.InfoPrefix+"region:"+set)
 }
 
-func TestPermissions_ARefusalNamesTheRule(t *testing.T) {
+func TestPermissions_ErrorNamesRule(t *testing.T) {
 	who := harness.User(t, harness.Rule("create", "managedclusters"))
 	c := harness.ManagedCluster(harness.Unique("cluster"), map[string]string{harness.SetLabel: "mine"})
 	c.Spec.HubAcceptsClient = true
@@ -56,7 +56,7 @@ func TestPermissions_ARefusalNamesTheRule(t *testing.T) {
 	}
 }
 
-func TestPermissions_AnAgentMayLeaveAndNeverComeBack(t *testing.T) {
+func TestPermissions_AgentMayLeaveAndNotRejoin(t *testing.T) {
 	name, other := harness.Unique("leaver"), harness.Unique("other")
 	accept := func(name string) {
 		c := harness.NewManagedCluster(t, name, nil)
@@ -83,7 +83,7 @@ func TestPermissions_AnAgentMayLeaveAndNeverComeBack(t *testing.T) {
 	harness.WantForbidden(t, err)
 }
 
-func TestPermissions_StatusChangesStatusOnly(t *testing.T) {
+func TestPermissions_StatusWritesOnlyStatus(t *testing.T) {
 	name := harness.Unique("cluster")
 	before := harness.NewManagedCluster(t, name, map[string]string{"own": "1"})
 	agent := harness.User(t, harness.Rule("get", "managedclusters"), harness.Rule("update,patch", "managedclusters/status"))

@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing verifies that Kubernetes' own roles have the rights on placements by aggregation, and no
+// TestPlacements_NamespaceAdminCannotWriteDecisions verifies that Kubernetes' own roles have the rights on placements by aggregation, and no
 // rights to write decisions or scores.
-func TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing(t *testing.T) {
+func TestPlacements_NamespaceAdminCannotWriteDecisions(t *testing.T) {
 	namespace, elsewhere := harness.NewNamespace(t), harness.NewNamespace(t)
 	create, update := metav1.CreateOptions{}, metav1.UpdateOptions{}
 	admin := harness.Admin(t)

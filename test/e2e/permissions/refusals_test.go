@@ -65,9 +65,9 @@ func median(t *testing.T, client versioned.Interface, name string) time.Duration
 	return took[len(took)/2]
 }
 
-// TestPermissions_OneUsersQuestionsSlowNoOtherUser verifies that the access reviews that one user causes do not slow other users, whether or not the
+// TestPermissions_OneUserDoesNotSlowOthers verifies that the access reviews that one user causes do not slow other users, whether or not the
 // requests are forbidden.
-func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
+func TestPermissions_OneUserDoesNotSlowOthers(t *testing.T) {
 	name := harness.Unique("cluster")
 	harness.NewManagedCluster(t, name, nil)
 	client := harness.Ours(t, harness.Hub(t).UserConfig(harness.User(t, harness.Rule("patch", "managedclusters", name), harness.LabelRight(harness.InfoPrefix+"region:*"))))

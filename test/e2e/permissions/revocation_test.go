@@ -86,9 +86,9 @@ func until(t *testing.T, what string, act func(context.Context) error, done func
 	return time.Since(begun)
 }
 
-// TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce verifies that changed rights are effective immediately. Each right is denied first, and each
+// TestPermissions_ChangesApplyImmediately verifies that changed rights are effective immediately. Each right is denied first, and each
 // decision is cached when it changes: through the front, and by each replica itself, as the front's other requests are routed there.
-func TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce(t *testing.T) {
+func TestPermissions_ChangesApplyImmediately(t *testing.T) {
 	routes := map[string]func(string, ...string) *rest.Config{
 		"through the front": harness.Hub(t).UserConfig,
 		"to a replica": func(who string, groups ...string) *rest.Config {

@@ -43,9 +43,9 @@ func bindRole(t *testing.T, who, role, namespace string) {
 	}, metav1.CreateOptions{}))(t)
 }
 
-// TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks verifies that Kubernetes' own roles grant no rights on works, by which their holders would have
+// TestWorks_NamespaceAdminHasReplicaSetsOnly verifies that Kubernetes' own roles grant no rights on works, by which their holders would have
 // the power of an agent. Replica sets are applied with the rights of their author, which the server records.
-func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
+func TestWorks_NamespaceAdminHasReplicaSetsOnly(t *testing.T) {
 	namespace, create := harness.NewNamespace(t), metav1.CreateOptions{}
 	for role, writes := range map[string]bool{"admin": true, "edit": true, "view": false} {
 		t.Run(role, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 	}
 }
 
-// TestWorks_WhoMayReadThemReadsTheirEvents verifies this as events report in the namespace of the cluster that a work cannot be applied.
-func TestWorks_WhoMayReadThemReadsTheirEvents(t *testing.T) {
+// TestWorks_ReadersSeeEvents verifies this as events report in the namespace of the cluster that a work cannot be applied.
+func TestWorks_ReadersSeeEvents(t *testing.T) {
 	namespace, other := harness.NewNamespace(t), harness.NewNamespace(t)
 	for _, role := range []string{"clusterhub:works", "clusterhub:works-viewer"} {
 		who := harness.Unique("reader")
@@ -110,8 +110,8 @@ func TestWorks_WhoMayReadThemReadsTheirEvents(t *testing.T) {
 	}
 }
 
-// TestWorks_AnExecutorNeedsThePermission tries every way to set an executor in a work, without the right and with it.
-func TestWorks_AnExecutorNeedsThePermission(t *testing.T) {
+// TestWorks_ExecutorRequiresPermission tries every way to set an executor in a work, without the right and with it.
+func TestWorks_ExecutorRequiresPermission(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	who := harness.User(t, harness.RuleIn(workGroup, "execute-as", "manifestworks", "system:serviceaccount:ops:mine"))
 	bindRole(t, who, "clusterhub:works", namespace)

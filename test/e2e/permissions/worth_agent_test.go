@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestWorth_OfAnAgent makes requests as the agents of an accepted cluster and of a denied one, whose certificate is still valid. The shared role
+// TestWorth_OfAgent makes requests as the agents of an accepted cluster and of a denied one, whose certificate is still valid. The shared role
 // allows the requests, so that hub-apiserver and the front's policies decide.
-func TestWorth_OfAnAgent(t *testing.T) {
+func TestWorth_OfAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
 	w.accept()

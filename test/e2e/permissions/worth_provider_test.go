@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestWorth_OfAClusterProvider requests the token of a ServiceAccount that does not belong to a request.
-func TestWorth_OfAClusterProvider(t *testing.T) {
+// TestWorth_OfClusterProvider requests the token of a ServiceAccount that does not belong to a request.
+func TestWorth_OfClusterProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
 	w.asAdmin().create(namespaceOf("provided", "", ""))

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestWorth_AnAgentFillsTheFrontWithNothing verifies the size limits of objects that agents and bootstrap identities may store in the front's etcd.
+// TestWorth_AgentCannotFillFront verifies the size limits of objects that agents and bootstrap identities may store in the front's etcd.
 // It costs about thirty requests.
-func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
+func TestWorth_AgentCannotFillFront(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
 	w.accept()
@@ -68,9 +68,9 @@ func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
 	w.want(bootstrap, "ask for a node", false, w.as(bootstrap).create(node))
 }
 
-// TestWorth_AnAgentWritesEventsWithoutEnd verifies that an agent may write Events in the namespace of its cluster, limited by kube-apiserver only:
+// TestWorth_AgentEventsAreLimited verifies that an agent may write Events in the namespace of its cluster, limited by kube-apiserver only:
 // etcd has the Events of an hour.
-func TestWorth_AnAgentWritesEventsWithoutEnd(t *testing.T) {
+func TestWorth_AgentEventsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
 	w.accept()

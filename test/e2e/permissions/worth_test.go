@@ -247,9 +247,9 @@ func (r worthRight) String() string {
 	return fmt.Sprintf("%s %s %s/%s", r.verb, r.resource, r.namespace, r.name)
 }
 
-// TestWorth_RightsThatAreAsGoodAsOthers lists the holders of each right that permits impersonation, escalation, or granting access to others. No
+// TestWorth_PowerfulRights lists the holders of each right that permits impersonation, escalation, or granting access to others. No
 // component has a right that is in no list.
-func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
+func TestWorth_PowerfulRights(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
 	w.accept()
@@ -304,7 +304,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"delete", clusters + "/managedclusters/", "", "c1"}:                             nil,
 		{"create", clusters + "/managedclusters/label", "", harness.SetLabel + ":prod"}:  nil,
 		{"create", clusters + "/managedclustersets/bind", "", "prod"}:                    nil,
-		// The front forwards the requests of all agents to hub-apiserver, which rejects them: see TestWorth_OfAnAgent.
+		// The front forwards the requests of all agents to hub-apiserver, which rejects them: see TestWorth_OfAgent.
 		{"update", clusters + "/managedclusters/", "", "c2"}:          {hubAgent},
 		{"update", clusters + "/managedclusters/", "", "c1"}:          {hubAgent},
 		{"update", clusters + "/managedclusters/status", "", "c2"}:    {hubAgent},
@@ -323,7 +323,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"patch", clusters + "/placementdecisions/", "default", "a"}:       {managerSA},
 		{"patch", clusters + "/placementdecisions/status", "default", "a"}: {managerSA},
 		{"create", works + "/manifestworks/", "default", ""}:               {managerSA},
-		// hub-apiserver restricts the agent to works of its cluster: TestWorth_OfAnAgent.
+		// hub-apiserver restricts the agent to works of its cluster: TestWorth_OfAgent.
 		{"patch", works + "/manifestworks/", "default", "a"}:                                {managerSA, hubAgent},
 		{"list", works + "/manifestworks/", "default", ""}:                                  {managerSA, hubAgent},
 		{"delete", works + "/manifestworks/", "default", "a"}:                               {managerSA},

@@ -16,10 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestRegistration_InANamespaceThatWasThereBefore verifies that a cluster whose namespace existed before cannot join while the namespace has objects,
+// TestRegistration_InANamespaceThatExists verifies that a cluster whose namespace existed before cannot join while the namespace has objects,
 // and that it joins when an admin gives the namespace to the cluster. The test takes two seconds, for which accept watches what the hub does with the
 // cluster.
-func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
+func TestRegistration_InANamespaceThatExists(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	kube := harness.Kube(t, m.hub.AdminConfig()).CoreV1()
 	harness.Must(kube.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: harness.Named(m.name)}, metav1.CreateOptions{}))(t)

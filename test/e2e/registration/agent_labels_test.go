@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestRegistration_AgentsLabelTheirClusters runs examples 1 and 2 of the specification of sets with a real agent: by region, a label that the agent
+// TestRegistration_AgentsLabelClusters runs examples 1 and 2 of the specification of sets with a real agent: by region, a label that the agent
 // may always set, and by middleware, which requires a rule.
-func TestRegistration_AgentsLabelTheirClusters(t *testing.T) {
+func TestRegistration_AgentsLabelClusters(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelTopologyRegion: "apac"}},

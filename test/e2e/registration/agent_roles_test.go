@@ -96,9 +96,9 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 	}
 }
 
-// TestAgentRoles_ChangeWithoutAGap switches from one role per cluster to one role for all clusters, and back. In between, a version of the group
+// TestAgentRoles_ChangeWithoutGap switches from one role per cluster to one role for all clusters, and back. In between, a version of the group
 // appears that hub-apiserver does not serve, for which the shared role is not safe.
-func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
+func TestAgentRoles_ChangeWithoutGap(t *testing.T) {
 	r := &roled{Instance: controlled(t, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
 	harness.Must(clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.name},

@@ -77,8 +77,8 @@ func (b *bootstrapThief) issued(t *testing.T, name string) bool {
 	return len(csr.Status.Certificate) > 0 || len(csr.Status.Conditions) > 0
 }
 
-// TestBootstrap_ATokenMakesClustersAndNothingElse verifies that a user with the token that all clusters receive can ask to join and do nothing else.
-func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
+// TestBootstrap_TokenOnlyCreatesClusters verifies that a user with the token that all clusters receive can ask to join and do nothing else.
+func TestBootstrap_TokenOnlyCreatesClusters(t *testing.T) {
 	h := harness.Hub(t)
 	thief := newThief(t, h)
 	admin := harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters()

@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestCertificates_ABootstrapTokenFloodsNothing creates 200 certificate requests with a bootstrap token, and verifies that the cost is limited to
+// TestCertificates_BootstrapTokenFlood creates 200 certificate requests with a bootstrap token, and verifies that the cost is limited to
 // these 200.
-func TestCertificates_ABootstrapTokenFloodsNothing(t *testing.T) {
+func TestCertificates_BootstrapTokenFlood(t *testing.T) {
 	h := harness.Hub(t)
 	thief := newThief(t, h)
 	cluster := harness.Unique("flooded")

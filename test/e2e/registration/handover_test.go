@@ -225,8 +225,8 @@ func (all turn) since(at time.Time) (late []string) {
 	return late
 }
 
-// TestHandover_OneActsAndTheNextFinishesWhatItHasBegun ends the leader in every possible way, each time in the middle of its work.
-func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
+// TestHandover_NextLeaderCompletes ends the leader in every possible way, each time in the middle of its work.
+func TestHandover_NextLeaderCompletes(t *testing.T) {
 	const (
 		// Three times the lease duration: acquisition is retried every 2 s or slightly more, and the machine may be busy.
 		lease = 45 * time.Second

@@ -78,10 +78,10 @@ func (l *locked) gone(object string) {
 	})
 }
 
-// TestLockout_WhatTheHubMakesForAClusterIsMadeAgain deletes each single object that the hub has created for a cluster. One of them is its namespace,
+// TestLockout_DeletedObjectsAreRecreated deletes each single object that the hub has created for a cluster. One of them is its namespace,
 // whose bindings are deleted before the works that wait for the agent. The test takes two deletions of a namespace, which Kubernetes retries after
 // eight seconds.
-func TestLockout_WhatTheHubMakesForAClusterIsMadeAgain(t *testing.T) {
+func TestLockout_DeletedObjectsAreRecreated(t *testing.T) {
 	d := newDelivery(t, controlled(t, inMode(agentroles.PerCluster)), 1)
 	l := &locked{delivery: d, m: d.clusters[0]}
 	l.works()

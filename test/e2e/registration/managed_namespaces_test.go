@@ -91,8 +91,8 @@ func (m *managed) expectLabels(t *testing.T, want map[string]string) {
 	})
 }
 
-// TestManagedNamespaces_GoFromASetToItsClusters runs an agent with only the rights that join grants to it.
-func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
+// TestManagedNamespaces_FromSetToClusters runs an agent with only the rights that join grants to it.
+func TestManagedNamespaces_FromSetToClusters(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	sets := harness.Ours(t, m.hub.AdminConfig()).ClusterV1beta2().ManagedClusterSets()
 	asks := func(name string, namespaces ...string) []byte {

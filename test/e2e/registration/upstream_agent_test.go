@@ -174,9 +174,9 @@ func (a *upstreamAgent) reports(t *testing.T, when string) {
 	})
 }
 
-// TestUpstreamAgent_JoinsWithTheRightsThatInitGives makes the requests of upstream's agent in their order, with a hub that is prepared only by
+// TestUpstreamAgent_JoinsWithRightsOfInit makes the requests of upstream's agent in their order, with a hub that is prepared only by
 // kubectl hub init --upstream-agents.
-func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
+func TestUpstreamAgent_JoinsWithRightsOfInit(t *testing.T) {
 	h := controlled(t, func(c *localhub.Options) { c.HubControllerManagerArgs = []string{"--agents-list-csrs"} })
 	m := &managed{hub: h, name: harness.Unique("upstream")}
 	hubKube := harness.Kube(t, h.AdminConfig())

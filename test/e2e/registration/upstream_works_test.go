@@ -31,9 +31,9 @@ spec:
     - {apiVersion: v1, kind: ConfigMap, metadata: {name: "%[1]s-%[4]s", namespace: web}}
 `
 
-// TestDelivery_ByUpstreamsPrograms verifies that Open Cluster Management's placement controller and work agent can take turns with ours on the same
+// TestDelivery_ByUpstream verifies that Open Cluster Management's placement controller and work agent can take turns with ours on the same
 // objects.
-func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
+func TestDelivery_ByUpstream(t *testing.T) {
 	d := newDelivery(t, controlled(t), 1)
 	d.apply(placed, "one", d.team)
 	m := d.clusters[0]

@@ -89,8 +89,8 @@ func (a *asker) tells(event string) {
 	})
 }
 
-// TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, step by step, and runs the commands that kubectl hub why prints.
-func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
+// TestWhy_FindsFaultsAndFixesWork breaks a cluster that joins, step by step, and runs the commands that kubectl hub why prints.
+func TestWhy_FindsFaultsAndFixesWork(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	m.worker(t)
 	kubeconfig := harness.WithContexts(t, map[string]*localhub.Instance{"hub": m.hub, "cluster": m.Instance})

@@ -54,9 +54,9 @@ func awaitTexts(t *testing.T, want string, clusters ...*managed) {
 	}
 }
 
-// TestWorks_RunOnTheClustersThatAPlacementChooses runs the whole workflow of a team, with two clusters whose agents have the rights of their
+// TestWorks_RunOnChosenClusters runs the whole workflow of a team, with two clusters whose agents have the rights of their
 // manifests.
-func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
+func TestWorks_RunOnChosenClusters(t *testing.T) {
 	d := newDelivery(t, harness.Hub(t), 2)
 	hub, one, two := d.hub, d.clusters[0], d.clusters[1]
 

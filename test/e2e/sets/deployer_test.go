@@ -33,9 +33,9 @@ func newDeliverable(t *testing.T) (set, cluster string) {
 	return set, cluster
 }
 
-// TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse runs the examples of the specification: from a binding to works that are applied, with
+// TestGrant_DeployerIsLimitedToSet runs the examples of the specification: from a binding to works that are applied, with
 // only the roles of the set and the namespace's role edit. Then the deployer tries requests that need more rights.
-func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
+func TestGrant_DeployerIsLimitedToSet(t *testing.T) {
 	set, mine := newDeliverable(t)
 	other, foreign := newDeliverable(t)
 	plugin := harness.Plugin{Kubeconfig: harness.Hub(t).AdminKubeconfig()}

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestExclusive_OfRacingCreatesOneWins sends the same claim to both replicas concurrently, many times.
-func TestExclusive_OfRacingCreatesOneWins(t *testing.T) {
+// TestExclusive_RacingCreatesOneSucceeds sends the same claim to both replicas concurrently, many times.
+func TestExclusive_RacingCreatesOneSucceeds(t *testing.T) {
 	for range 20 {
 		value := harness.Unique("value")
 		names := []string{harness.Unique("racer"), harness.Unique("racer"), harness.Unique("racer"), harness.Unique("racer")}
@@ -50,7 +50,7 @@ func TestExclusive_OfRacingCreatesOneWins(t *testing.T) {
 	}
 }
 
-func TestExclusive_TheImpliedLabelOfTheLegacyTypeIsClaimedToo(t *testing.T) {
+func TestExclusive_LegacyTypeClaimsImpliedLabel(t *testing.T) {
 	legacy, other := harness.Unique("legacy"), harness.Unique("other")
 	harness.NewSet(t, legacy)
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()
@@ -66,7 +66,7 @@ func TestExclusive_TheImpliedLabelOfTheLegacyTypeIsClaimedToo(t *testing.T) {
 	}
 }
 
-func TestExclusive_APairIsFreeOnceItsSetIsGoneOrSaysSomethingElse(t *testing.T) {
+func TestExclusive_LabelIsReleasedOnDeletionOrChange(t *testing.T) {
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()
 	first, second, third := harness.Unique("first"), harness.Unique("second"), harness.Unique("third")
 	value := harness.Unique("value")
@@ -90,7 +90,7 @@ func TestExclusive_APairIsFreeOnceItsSetIsGoneOrSaysSomethingElse(t *testing.T) 
 	harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(third, harness.InfoPrefix+"free", value), metav1.CreateOptions{}))(t)
 }
 
-func TestExclusive_ADryRunClaimsNothing(t *testing.T) {
+func TestExclusive_DryRunClaimsNothing(t *testing.T) {
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()
 	value, real := harness.Unique("value"), harness.Unique("real")
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
@@ -102,8 +102,8 @@ func TestExclusive_ADryRunClaimsNothing(t *testing.T) {
 	}
 }
 
-// TestExclusive_SetsCanBeSelectedByTypeAndKey verifies that clients that need only exclusive sets can watch just those, whichever type they have.
-func TestExclusive_SetsCanBeSelectedByTypeAndKey(t *testing.T) {
+// TestExclusive_SelectableByTypeAndKey verifies that clients that need only exclusive sets can watch just those, whichever type they have.
+func TestExclusive_SelectableByTypeAndKey(t *testing.T) {
 	legacy, byLabel, byClusterSet := harness.Unique("legacy"), harness.Unique("region"), harness.Unique("set")
 	harness.NewSet(t, legacy)
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()

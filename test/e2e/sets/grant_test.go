@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestGrant_GivesTheRightsOfASetUntilItIsGone verifies that a role of kubectl hub grant has the rights of docs/permissions.md on this set only, and
+// TestGrant_LastsUntilSetIsDeleted verifies that a role of kubectl hub grant has the rights of docs/permissions.md on this set only, and
 // is deleted with the set.
-func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
+func TestGrant_LastsUntilSetIsDeleted(t *testing.T) {
 	set, other, who, namespace := harness.Unique("set"), harness.Unique("set"), harness.Unique("user"), harness.Unique("team")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)

@@ -29,9 +29,9 @@ import (
 // churnEnv is set when this test's binary runs as the client: client-go reads its feature gates when a process starts.
 const churnEnv = "CLUSTERHUB_E2E_CHURN_KUBECONFIG"
 
-// TestInformers_AgreeWithAList runs informers of all our kinds during churn and restarts of the server, with and without streamed lists, and with
+// TestInformers_MatchList runs informers of all our kinds during churn and restarts of the server, with and without streamed lists, and with
 // client-go's own inconsistency detectors, which panic.
-func TestInformers_AgreeWithAList(t *testing.T) {
+func TestInformers_MatchList(t *testing.T) {
 	if kubeconfig := os.Getenv(churnEnv); kubeconfig != "" {
 		churn(t, kubeconfig)
 		return
@@ -39,7 +39,7 @@ func TestInformers_AgreeWithAList(t *testing.T) {
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Options) { c.WithoutHubControllerManager = false })
 	for _, streamed := range []string{"true", "false"} {
 		t.Run("streamed lists "+streamed, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInformers_AgreeWithAList$", "-test.v")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInformers_MatchList$", "-test.v")
 			cmd.Env = append(os.Environ(), churnEnv+"="+h.AdminKubeconfig(), "KUBE_FEATURE_WatchListClient="+streamed,
 				"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_CACHE_MUTATION_DETECTOR=true", "CLUSTERHUB_E2E_NAME="+harness.Unique("churn"))
 			stdin := harness.Must(cmd.StdinPipe())(t)
@@ -172,7 +172,7 @@ func (s *tally) handler() cache.ResourceEventHandler {
 	}
 }
 
-func TestExample_WatchMembersPrintsJoinsAndLeaves(t *testing.T) {
+func TestExample_WatchMembersPrintsChanges(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "watch-members")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, harness.Root+"/examples/watch-members").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

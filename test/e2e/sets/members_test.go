@@ -62,7 +62,7 @@ func member(e watch.Event) *viewv1alpha1.ClusterSetMember {
 	return e.Object.(*viewv1alpha1.ClusterSetMember)
 }
 
-func TestMembers_AWriteIsInTheNextListThroughAnyReplica(t *testing.T) {
+func TestMembers_ListReadsWritesOfAnyReplica(t *testing.T) {
 	set := harness.Unique("set")
 	harness.NewSet(t, set)
 	writer := harness.Ours(t, harness.Hub(t).HubAPIServerConfig(0)).ClusterV1().ManagedClusters()
@@ -78,8 +78,8 @@ func TestMembers_AWriteIsInTheNextListThroughAnyReplica(t *testing.T) {
 	}
 }
 
-// TestMembers_AWatchResumesInsideABatchOnTheOtherReplica verifies this for a change of a set that moves many members at one revision of etcd.
-func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
+// TestMembers_WatchResumesInsideBatchOnOtherReplica verifies this for a change of a set that moves many members at one revision of etcd.
+func TestMembers_WatchResumesInsideBatchOnOtherReplica(t *testing.T) {
 	const n = 40
 	fleet, names := harness.NewFleet(t, n)
 	moving := harness.NewLabelSet(t, harness.Unique("moving"), map[string]string{"fleet": "none"})
@@ -120,7 +120,7 @@ func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
 	}
 }
 
-func TestMembers_ChunksAreOfOneMomentAndInStableOrder(t *testing.T) {
+func TestMembers_ChunksAreConsistentAndOrdered(t *testing.T) {
 	const n = 23
 	set, names := harness.NewFleet(t, n)
 	for replica := range 2 {
@@ -151,8 +151,8 @@ func TestMembers_ChunksAreOfOneMomentAndInStableOrder(t *testing.T) {
 	}
 }
 
-// TestMembers_ChunksAcrossTheVisibleSets lists the same chunks as a user who may see some sets only, which are separate ranges of the store.
-func TestMembers_ChunksAcrossTheVisibleSets(t *testing.T) {
+// TestMembers_ChunksAcrossVisibleSets lists the same chunks as a user who may see some sets only, which are separate ranges of the store.
+func TestMembers_ChunksAcrossVisibleSets(t *testing.T) {
 	a, namesA := harness.NewFleet(t, 7)
 	harness.NewFleet(t, 5)
 	b, namesB := harness.NewFleet(t, 6)
@@ -187,8 +187,8 @@ func TestMembers_ChunksAcrossTheVisibleSets(t *testing.T) {
 	}
 }
 
-// TestMembers_AGrantAndARevocationReachAnOpenWatch uses an informer, as clients do: a replica may end a watch when rules change.
-func TestMembers_AGrantAndARevocationReachAnOpenWatch(t *testing.T) {
+// TestMembers_GrantAndRevocationReachOpenWatch uses an informer, as clients do: a replica may end a watch when rules change.
+func TestMembers_GrantAndRevocationReachOpenWatch(t *testing.T) {
 	set, names := harness.NewFleet(t, 3)
 	who := harness.Unique("watcher")
 	for replica := range 2 {
@@ -232,7 +232,7 @@ func TestMembers_AGrantAndARevocationReachAnOpenWatch(t *testing.T) {
 	}
 }
 
-func TestMembers_GetNeedsTheSet(t *testing.T) {
+func TestMembers_GetRequiresSet(t *testing.T) {
 	set, names := harness.NewFleet(t, 1)
 	name := names[0] + "." + set
 	stranger, friend := harness.User(t), harness.User(t, harness.Rule("get", "managedclustersets", set))
@@ -253,7 +253,7 @@ func TestMembers_GetNeedsTheSet(t *testing.T) {
 	}
 }
 
-func TestMembers_AClusterInTwoSetsIsTwoMembers(t *testing.T) {
+func TestMembers_ClusterInTwoSetsIsTwoMembers(t *testing.T) {
 	set, names := harness.NewFleet(t, 1)
 	second := harness.NewLabelSet(t, harness.Unique("second"), map[string]string{"fleet": set})
 	options := metav1.ListOptions{FieldSelector: "spec.cluster=" + names[0]}
@@ -279,7 +279,7 @@ func TestMembers_AClusterInTwoSetsIsTwoMembers(t *testing.T) {
 	})
 }
 
-func TestMembers_ResourceVersionsMeanWhatTheyMeanElsewhere(t *testing.T) {
+func TestMembers_ResourceVersionSemantics(t *testing.T) {
 	set, names := harness.NewFleet(t, 2)
 	client := memberClient(t, harness.Hub(t).AdminConfig())
 	before := harness.Must(client.List(t.Context(), harness.InSet(set)))(t)

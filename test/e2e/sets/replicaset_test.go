@@ -141,9 +141,9 @@ func (p *placing) tell(also ...string) {
 	}
 }
 
-// TestReplicaSet_WorksOfItsAuthor runs the workflow of a team that uses placements, first without and then with the right to deploy to the clusters
+// TestReplicaSet_WorksOfAuthor runs the workflow of a team that uses placements, first without and then with the right to deploy to the clusters
 // of its set.
-func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
+func TestReplicaSet_WorksOfAuthor(t *testing.T) {
 	set := harness.Unique("delivered")
 	harness.NewSet(t, set)
 	clusters := []string{set + "-c1", set + "-c2"}
@@ -204,9 +204,9 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	})
 }
 
-// TestFinishedWorks_GoWhenTheirTimeIsUp verifies that hub-controller-manager has the rights to delete finished works after their TTL, and that works
+// TestFinishedWorks_DeletedAfterTTL verifies that hub-controller-manager has the rights to delete finished works after their TTL, and that works
 // without a TTL remain.
-func TestFinishedWorks_GoWhenTheirTimeIsUp(t *testing.T) {
+func TestFinishedWorks_DeletedAfterTTL(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	works := harness.Admin(t).WorkV1().ManifestWorks(namespace)
 	for name, ttl := range map[string]*int64{"kept": nil, "finished": new(int64(1))} {

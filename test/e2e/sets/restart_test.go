@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKill_MembersAreThereAfterARestart verifies that derived resources are computed again, and that resource versions continue.
-func TestKill_MembersAreThereAfterARestart(t *testing.T) {
+// TestKill_MembersExistAfterRestart verifies that derived resources are computed again, and that resource versions continue.
+func TestKill_MembersExistAfterRestart(t *testing.T) {
 	h := harness.LendHub(t)
 	client := harness.Ours(t, h.AdminConfig())
 	set := "kept"

@@ -42,7 +42,7 @@ func label(t *testing.T, who, name, label string) error {
 	return err
 }
 
-func TestExample1_AgentsPutTheirClustersIntoTheSetOfARegion(t *testing.T) {
+func TestExample1_AgentsJoinSetOfRegion(t *testing.T) {
 	tokyo, seoul := harness.Unique("tokyo"), harness.Unique("seoul")
 	harness.NewManagedCluster(t, tokyo, nil)
 	harness.NewManagedCluster(t, seoul, nil)
@@ -65,7 +65,7 @@ func TestExample1_AgentsPutTheirClustersIntoTheSetOfARegion(t *testing.T) {
 	harness.WantMembers(t, "", "apacset")
 }
 
-func TestExample2_ATeamBindsTheSetOfClustersWithTheMiddleware(t *testing.T) {
+func TestExample2_TeamBindsSetByLabel(t *testing.T) {
 	with, without := harness.Unique("with"), harness.Unique("without")
 	harness.NewManagedCluster(t, with, nil)
 	harness.NewManagedCluster(t, without, nil)
@@ -97,7 +97,7 @@ func TestExample2_ATeamBindsTheSetOfClustersWithTheMiddleware(t *testing.T) {
 	harness.WantForbidden(t, err, "managedclustersets/bind", "global")
 }
 
-func TestExample3_EachTeamHasItsOwnSet(t *testing.T) {
+func TestExample3_SetPerTeam(t *testing.T) {
 	harness.ApplyFile(t, "example3-sets.yaml")
 	namespace := harness.NewNamespace(t)
 	teams := map[string]string{}

@@ -82,7 +82,7 @@ func TestStatus_ManyJoinsAreFewWrites(t *testing.T) {
 	}
 }
 
-func TestDefaultSets_ExistAndComeBack(t *testing.T) {
+func TestDefaultSets_ExistAndAreRecreated(t *testing.T) {
 	sets := harness.Admin(t).ClusterV1beta2().ManagedClusterSets()
 	for _, name := range []string{"default", "global"} {
 		var before *v1beta2.ManagedClusterSet
@@ -100,7 +100,7 @@ func TestDefaultSets_ExistAndComeBack(t *testing.T) {
 	}
 }
 
-func TestDeletion_OfASetInUseWarnsAndNamesHowMany(t *testing.T) {
+func TestDeletion_SetInUseWarns(t *testing.T) {
 	set, namespace := harness.Unique("set"), harness.NewNamespace(t)
 	harness.NewSet(t, set)
 	for range 3 {

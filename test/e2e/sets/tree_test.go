@@ -29,9 +29,9 @@ const silent = `{"status": {"conditions": [
 	{"type": "ManagedClusterJoined", "status": "True", "reason": "ManagedClusterJoined", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 	{"type": "ManagedClusterConditionAvailable", "status": "Unknown", "reason": "ManagedClusterLeaseUpdateStopped", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`
 
-// TestTree_ShowsWhatAUserMaySee runs kubectl hub tree and top on a real hub: as an admin, as a member of a team who may get one set and list nothing,
+// TestTree_ShowsWhatUserMaySee runs kubectl hub tree and top on a real hub: as an admin, as a member of a team who may get one set and list nothing,
 // and as a user without rights. The test acts as the agent and as registration.
-func TestTree_ShowsWhatAUserMaySee(t *testing.T) {
+func TestTree_ShowsWhatUserMaySee(t *testing.T) {
 	h := harness.Hub(t)
 	set, names := harness.NewFleet(t, 3)
 	admin := harness.Plugin{Kubeconfig: h.AdminKubeconfig()}

@@ -10,9 +10,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestVisibleClusters_TakeApplies runs kubectl apply on the clusters of a set, and as an admin on the same stored cluster. Only kubectl and a front
+// TestVisibleClusters_Apply runs kubectl apply on the clusters of a set, and as an admin on the same stored cluster. Only kubectl and a front
 // show that the forwarded request is an apply.
-func TestVisibleClusters_TakeApplies(t *testing.T) {
+func TestVisibleClusters_Apply(t *testing.T) {
 	set, other, cluster := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)

@@ -20,9 +20,9 @@ import (
 
 const visibleClusters = "managedclusters.clusterview.open-cluster-management.io"
 
-// TestVisibleClusters_AreThoseOfTheUser verifies that a user with the right to a set can get and list its clusters, and that an informer follows both
+// TestVisibleClusters_OfUser verifies that a user with the right to a set can get and list its clusters, and that an informer follows both
 // clusters and rights.
-func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
+func TestVisibleClusters_OfUser(t *testing.T) {
 	set, clusters := harness.NewFleet(t, 2)
 	_, others := harness.NewFleet(t, 2)
 	user := harness.User(t, harness.Rule("get", "managedclustersets/clusters", set))
@@ -75,9 +75,9 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 	informer.holds()
 }
 
-// TestVisibleClusters_AreChangedByTheRightsOnTheirSets verifies that a user who may write the clusters of a set can write its current clusters, with
+// TestVisibleClusters_UpdatedByRightsOnSets verifies that a user who may write the clusters of a set can write its current clusters, with
 // the checks for a write of the stored cluster.
-func TestVisibleClusters_AreChangedByTheRightsOnTheirSets(t *testing.T) {
+func TestVisibleClusters_UpdatedByRightsOnSets(t *testing.T) {
 	set, other, cluster, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)
@@ -148,10 +148,10 @@ spec: {policyName: `+policy+`, validationActions: [Deny]}
 	}
 }
 
-// TestVisibleClusters_AreDeletedByTheRightsOnTheirSets verifies that a user who may delete the clusters of a set can delete its current clusters.
+// TestVisibleClusters_DeletedByRightsOnSets verifies that a user who may delete the clusters of a set can delete its current clusters.
 // Dependents are deleted with their cluster, and not before: Kubernetes' garbage collector follows the stored clusters only, which have the same UIDs
 // as in the view.
-func TestVisibleClusters_AreDeletedByTheRightsOnTheirSets(t *testing.T) {
+func TestVisibleClusters_DeletedByRightsOnSets(t *testing.T) {
 	set, other, gone, stays, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster"), harness.Unique("cluster")
 	harness.NewSet(t, set)
 	harness.NewSet(t, other)

@@ -21,9 +21,9 @@ import (
 
 const visibleSets = "managedclustersets.clusterview.open-cluster-management.io"
 
-// TestVisibleSets_AreThoseOfTheUser verifies what consoles of upstream's vendor read: a user without the right to list sets lists those that the user
+// TestVisibleSets_OfUser verifies what consoles of upstream's vendor read: a user without the right to list sets lists those that the user
 // may get, and an informer follows the rights.
-func TestVisibleSets_AreThoseOfTheUser(t *testing.T) {
+func TestVisibleSets_OfUser(t *testing.T) {
 	mine, later, other := harness.Unique("set"), harness.Unique("set"), harness.Unique("set")
 	for _, set := range []string{mine, later, other} {
 		harness.NewSet(t, set)

@@ -86,8 +86,8 @@ func awaitFollowed(t *testing.T) {
 	})
 }
 
-// TestWorkEvents_TellOfFaultsAndAreBounded verifies this for an agent that flips the status of a work as fast as it can write.
-func TestWorkEvents_TellOfFaultsAndAreBounded(t *testing.T) {
+// TestWorkEvents_AreRateLimited verifies this for an agent that flips the status of a work as fast as it can write.
+func TestWorkEvents_AreRateLimited(t *testing.T) {
 	awaitFollowed(t)
 	const flips, atOnce = 60, 25
 	start, one, other := time.Now(), newTold(t), newTold(t)

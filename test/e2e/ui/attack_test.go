@@ -81,7 +81,7 @@ func attempts(target string) string {
 }
 
 // A browser that is let in opens another site, beside the page and on another port of the same address. That site gets nothing.
-func TestAttack_AnotherSiteReadsAndChangesNothing(t *testing.T) {
+func TestAttack_OtherSiteReadsAndChangesNothing(t *testing.T) {
 	h := harness.Hub(t)
 	s := serve(t, h, "")
 	b := open(t, s, "/")
@@ -107,7 +107,7 @@ func TestAttack_AnotherSiteReadsAndChangesNothing(t *testing.T) {
 }
 
 // A site whose name leads to this machine (DNS rebinding) is of the same origin as what answers there; so nothing does.
-func TestAttack_ANameThatLeadsHere(t *testing.T) {
+func TestAttack_DNSRebinding(t *testing.T) {
 	s := serve(t, harness.Hub(t), "")
 	port := s.url[strings.LastIndex(s.url, ":")+1:]
 	b := newTab(t, 800, 600)
@@ -121,7 +121,7 @@ func TestAttack_ANameThatLeadsHere(t *testing.T) {
 }
 
 // The secret is in no history, referrer, cookie that a script reads, output or log, and is good once.
-func TestAttack_TheSecretGoesNowhere(t *testing.T) {
+func TestAttack_SecretDoesNotLeak(t *testing.T) {
 	s := serve(t, harness.Hub(t), "", "-v=10")
 	link := s.link(t)
 	_, token, _ := strings.Cut(link, "#token=")
@@ -160,7 +160,7 @@ func TestAttack_TheSecretGoesNowhere(t *testing.T) {
 }
 
 // A browser is opened by a file that leads to the link: that must do with all that the server asks of a browser.
-func TestOpen_AFileLeadsToThePage(t *testing.T) {
+func TestOpen_FileOpensPage(t *testing.T) {
 	s := serve(t, harness.Hub(t), "")
 	file := filepath.Join(t.TempDir(), "open.html")
 	link := s.link(t)
@@ -182,7 +182,7 @@ func TestOpen_AFileLeadsToThePage(t *testing.T) {
 }
 
 // Each kind of ours that a hub serves is passed on, and none of its subresources but what a placement is explained by.
-func TestProxy_PassesOnAllKindsOfOurs(t *testing.T) {
+func TestProxy_PassesAllKinds(t *testing.T) {
 	h := harness.Hub(t)
 	b := open(t, serve(t, h, ""), "/")
 	lists, err := harness.Kube(t, h.AdminConfig()).Discovery().ServerPreferredResources()

@@ -46,7 +46,7 @@ func (b *tab) wantAccessible() {
 }
 
 // axe is tried with what it has to find.
-func TestAxe_FindsWhatIsWrong(t *testing.T) {
+func TestAxe_DetectsFaults(t *testing.T) {
 	t.Parallel()
 	b := newTab(t, 400, 300)
 	b.goTo("data:text/html,<title>x</title><img src='data:,'><input>")

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestPage_ShowsEachUserWhatTheUserMaySee(t *testing.T) {
+func TestPage_ShowsWhatUserMaySee(t *testing.T) {
 	h := harness.Hub(t)
 	seen, unseen := harness.Unique("seen"), harness.Unique("unseen")
 	for _, set := range []string{seen, unseen} {

@@ -150,7 +150,7 @@ func wantNoElements(b *tab) {
 	}
 }
 
-func TestUsable_OnAPhone(t *testing.T) {
+func TestUsable_OnPhone(t *testing.T) {
 	s := serve(t, fleet(t), "")
 	b := open(t, s, "/")
 	b.do("a phone", chromedp.EmulateViewport(360, 780))
@@ -171,7 +171,7 @@ func TestUsable_OnAPhone(t *testing.T) {
 	}
 }
 
-func TestUsable_ReadsNoMoreThanItShows(t *testing.T) {
+func TestUsable_ReadsOnlyWhatItShows(t *testing.T) {
 	h := fleet(t)
 	const more = 5
 	set, _ := harness.NewFleet(t, 100+more)

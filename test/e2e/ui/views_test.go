@@ -146,7 +146,7 @@ func wantCommands(t *testing.T, h *localhub.Instance, commands map[string]bool) 
 	}
 }
 
-func TestViews_MemberOfATeam(t *testing.T) {
+func TestViews_TeamMember(t *testing.T) {
 	h := fleet(t)
 	s := dana(t, h)
 	b := open(t, s, "/")
@@ -196,7 +196,7 @@ func TestViews_NoRights(t *testing.T) {
 	}
 }
 
-func TestViews_WithoutASession(t *testing.T) {
+func TestViews_WithoutSession(t *testing.T) {
 	s := serve(t, fleet(t), "")
 	b := newTab(t, 800, 600)
 	b.goTo(s.url + "/v/clusters")

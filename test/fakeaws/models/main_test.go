@@ -46,7 +46,7 @@ func TestGenerate_IsReproducible(t *testing.T) {
 	}
 }
 
-func TestGoPattern_MeansTheSameAsAWSPattern(t *testing.T) {
+func TestGoPattern_MatchesAWSPattern(t *testing.T) {
 	for _, tc := range []struct {
 		java, matches, not string
 	}{

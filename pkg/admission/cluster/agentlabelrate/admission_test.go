@@ -40,7 +40,7 @@ func relabels(name, subresource string, by user.Info) func(value int) at.Request
 	}
 }
 
-func TestValidate_AFlappingLabelMovesTheClusterSeldom(t *testing.T) {
+func TestValidate_FlappingLabelIsLimited(t *testing.T) {
 	for what, writes := range map[string][]func(int) at.Request{
 		"an agent":         {relabels("c1", "", agentOf("c1", "a"))},
 		"an AWS agent":     {relabels("c1", "", awsAgentOf("c1"))},
@@ -73,7 +73,7 @@ func TestValidate_AFlappingLabelMovesTheClusterSeldom(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingElseIsHeldBackOrCounted(t *testing.T) {
+func TestValidate_OtherChangesAreNotLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plugin()
 		agent := agentOf("c1", "a")
@@ -109,7 +109,7 @@ func TestValidate_NothingElseIsHeldBackOrCounted(t *testing.T) {
 	})
 }
 
-func TestPlugin_DoesNotStartWithoutALimit(t *testing.T) {
+func TestPlugin_RequiresLimit(t *testing.T) {
 	if New().ValidateInitialization() == nil || plugin().ValidateInitialization() != nil {
 		t.Error("want an error without a limit, and none with one")
 	}

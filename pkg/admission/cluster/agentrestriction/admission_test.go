@@ -53,7 +53,7 @@ func write(by user.Info, subresource string, change func(*cluster.ManagedCluster
 	return updated, at.Request{Object: updated, Old: stored(), Subresource: subresource, By: by}.Attributes()
 }
 
-func TestAdmission_NoAgentChangesOwnersFinalizersAndTaints(t *testing.T) {
+func TestAdmission_AgentsCannotChangeOwnersFinalizersTaints(t *testing.T) {
 	for what, change := range map[string]func(*cluster.ManagedCluster){
 		"an owner": func(c *cluster.ManagedCluster) { c.OwnerReferences[0].UID = "2" },
 		"no owner": func(c *cluster.ManagedCluster) { c.OwnerReferences = nil },
@@ -85,7 +85,7 @@ func TestAdmission_NoAgentChangesOwnersFinalizersAndTaints(t *testing.T) {
 	}
 }
 
-func TestAdmission_WhatAgentsWriteGoesIn(t *testing.T) {
+func TestAdmission_AgentWritesAreAdmitted(t *testing.T) {
 	for who, by := range agents {
 		updated, a := write(by, "", func(c *cluster.ManagedCluster) {
 			c.Annotations["agent.open-cluster-management.io/x"], c.Annotations["example.com/a"] = "y", "c"
@@ -102,7 +102,7 @@ func TestAdmission_WhatAgentsWriteGoesIn(t *testing.T) {
 	}
 }
 
-func TestAdmission_AnnotationsThatTheHubGoesByStay(t *testing.T) {
+func TestAdmission_HubAnnotationsArePreserved(t *testing.T) {
 	hubs := []string{
 		registration.AnnotationAgentKey, registration.AnnotationManagedClusterARN, registration.AnnotationManagedClusterARNOfSeed,
 		registration.AnnotationRoleSuffix, registration.AnnotationAutoAccepted, registration.AnnotationSkipClockCheck,

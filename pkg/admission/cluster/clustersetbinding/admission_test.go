@@ -47,7 +47,7 @@ func requests(set string) map[string]at.Request {
 	return result
 }
 
-func TestValidate_WhoMayBind(t *testing.T) {
+func TestValidate_Permissions(t *testing.T) {
 	for who, c := range map[string]struct {
 		grants  []rbac.Permission
 		allowed bool
@@ -76,7 +76,7 @@ func TestValidate_WhoMayBind(t *testing.T) {
 	}
 }
 
-func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
+func TestValidate_ChecksSetNotBindingName(t *testing.T) {
 	b := binding("dev")
 	b.Name = "mine"
 	r := at.Request{Object: b, Resource: "managedclustersetbindings", Version: "v1beta2"}
@@ -86,7 +86,7 @@ func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
 	}
 }
 
-func TestValidate_TheRefusalNamesTheRuleToAskFor(t *testing.T) {
+func TestValidate_ErrorNamesMissingRule(t *testing.T) {
 	for how, request := range requests("dev") {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
 		if rules := at.MissingRules(t, err); !slices.Equal(rules, []rbac.Permission{bind("dev")}) {
@@ -98,7 +98,7 @@ func TestValidate_TheRefusalNamesTheRuleToAskFor(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	for how, request := range requests("dev") {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), request.Attributes())
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
@@ -107,28 +107,28 @@ func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestValidate_ABindingThatIsThereCanBeUpdatedByWhoMayNotBind(t *testing.T) {
+func TestValidate_ExistingBindingCanBeUpdated(t *testing.T) {
 	r := at.Request{Object: binding("dev"), Old: binding("dev"), Resource: "managedclustersetbindings", Version: "v1beta2"}
 	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}),
 		at.Request{Object: at.Cluster("c1")}.Attributes()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestValidate_WhatIsNoBindingIsAnErrorRatherThanAllowed(t *testing.T) {
+func TestValidate_RejectsOtherTypes(t *testing.T) {
 	r := at.Request{Object: at.Cluster("c1"), Resource: "managedclustersetbindings"}
 	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); !apierrors.IsInternalError(err) {
 		t.Fatalf("got %v", err)
 	}
 }
 
-func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
+func TestValidateInitialization_RequiresAuthorizer(t *testing.T) {
 	if New().ValidateInitialization() == nil {
 		t.Error("a plugin that can ask nobody is ready")
 	}

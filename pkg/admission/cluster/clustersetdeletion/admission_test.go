@@ -55,7 +55,7 @@ func warn(t *testing.T, c Counter, a admission.Attributes) at.Warnings {
 	return warnings
 }
 
-func TestValidate_WarnsOfTheMembersAndBindingsOfADeletedSet(t *testing.T) {
+func TestValidate_WarnsOfMembersAndBindings(t *testing.T) {
 	for name, a := range map[string]admission.Attributes{
 		"one set":                     deletion("managedclustersets", "dev", set("dev")),
 		"one of a collection of sets": deletion("managedclustersets", "", set("dev")),
@@ -73,7 +73,7 @@ func TestValidate_WarnsOfTheMembersAndBindingsOfADeletedSet(t *testing.T) {
 	}
 }
 
-func TestValidate_WarnsWhenOnlyOneOfBothIsThere(t *testing.T) {
+func TestValidate_WarnsOfMembersOrBindings(t *testing.T) {
 	for _, c := range [][2]int{{1, 0}, {0, 1}} {
 		one := counter(func(context.Context, string) (int, int, error) { return c[0], c[1], nil })
 		if warnings := warn(t, one, deletion("managedclustersets", "dev", set("dev"))); len(warnings) != 1 {
@@ -82,7 +82,7 @@ func TestValidate_WarnsWhenOnlyOneOfBothIsThere(t *testing.T) {
 	}
 }
 
-func TestValidate_IsSilentAboutWhatIsNotInUse(t *testing.T) {
+func TestValidate_UnusedSet(t *testing.T) {
 	for name, a := range map[string]admission.Attributes{
 		"an unused set":    deletion("managedclustersets", "unused", set("unused")),
 		"a cluster":        deletion("managedclusters", "dev", at.Cluster("dev")),
@@ -96,7 +96,7 @@ func TestValidate_IsSilentAboutWhatIsNotInUse(t *testing.T) {
 	}
 }
 
-func TestValidate_KeepsNobodyFromDeletingWhenItCannotCount(t *testing.T) {
+func TestValidate_AllowsDeletionWithoutCounts(t *testing.T) {
 	fails := counter(func(ctx context.Context, _ string) (int, int, error) {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("counts without a deadline")
@@ -110,7 +110,7 @@ func TestValidate_KeepsNobodyFromDeletingWhenItCannotCount(t *testing.T) {
 	}
 }
 
-func TestHandles_OnlyDeletions(t *testing.T) {
+func TestHandles_DeletionsOnly(t *testing.T) {
 	for _, operation := range []admission.Operation{admission.Create, admission.Update, admission.Connect} {
 		if New().Handles(operation) {
 			t.Errorf("handles %s", operation)

@@ -38,7 +38,7 @@ func pluginWith(t *testing.T, enabled bool) *Plugin {
 	return p
 }
 
-func TestAdmit_AClusterThatNamesNoSetComesIntoTheDefaultSet(t *testing.T) {
+func TestAdmit_AddsDefaultSet(t *testing.T) {
 	for name, c := range map[string]struct {
 		before []string
 		wants  string
@@ -68,7 +68,7 @@ func TestAdmit_AClusterThatNamesNoSetComesIntoTheDefaultSet(t *testing.T) {
 	}
 }
 
-func TestAdmit_WhatCannotChangeLabelsGetsNone(t *testing.T) {
+func TestAdmit_IgnoresOtherSubresources(t *testing.T) {
 	for _, subresource := range []string{"status", "accept"} {
 		c := at.Cluster("c1")
 		r := at.Request{Object: c, Old: at.Cluster("c1"), Subresource: subresource}
@@ -78,7 +78,7 @@ func TestAdmit_WhatCannotChangeLabelsGetsNone(t *testing.T) {
 	}
 }
 
-func TestAdmit_DoesNothingWithTheGateOffOrNotYetSeen(t *testing.T) {
+func TestAdmit_FeatureGateDisabledOrUnknown(t *testing.T) {
 	for name, p := range map[string]*Plugin{"off": pluginWith(t, false), "not seen": New()} {
 		c := at.Cluster("c1")
 		if err := p.Admit(t.Context(), at.Request{Object: c}.Attributes(), nil); err != nil || len(c.Labels) > 0 {
@@ -87,7 +87,7 @@ func TestAdmit_DoesNothingWithTheGateOffOrNotYetSeen(t *testing.T) {
 	}
 }
 
-func TestAdmit_LeavesTheMapThatItWasGivenAlone(t *testing.T) {
+func TestAdmit_DoesNotModifyGivenMap(t *testing.T) {
 	c := at.Cluster("c1", "env", "x")
 	shared := c.Labels
 	if err := pluginWith(t, true).Admit(t.Context(), at.Request{Object: c}.Attributes(), nil); err != nil {
@@ -98,7 +98,7 @@ func TestAdmit_LeavesTheMapThatItWasGivenAlone(t *testing.T) {
 	}
 }
 
-func TestAdmit_OtherResourcesAreLeftAlone(t *testing.T) {
+func TestAdmit_IgnoresOtherResources(t *testing.T) {
 	set := &cluster.ManagedClusterSet{}
 	r := at.Request{Object: set, Resource: "managedclustersets", Version: "v1beta1"}
 	if err := pluginWith(t, true).Admit(t.Context(), r.Attributes(), nil); err != nil || len(set.Labels) > 0 {
@@ -110,9 +110,9 @@ func TestAdmit_OtherResourcesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAdmit_TheDefaultSetIsNoWayAroundPermissions runs both phases in the order of the API server, and verifies that the default does not bypass the
+// TestAdmit_DefaultSetDoesNotBypassPermissions runs both phases in the order of the API server, and verifies that the default does not bypass the
 // permission on the set that a cluster leaves, or on the label of a new cluster.
-func TestAdmit_TheDefaultSetIsNoWayAroundPermissions(t *testing.T) {
+func TestAdmit_DefaultSetDoesNotBypassPermissions(t *testing.T) {
 	admit := func(grants []string, r at.Request) error {
 		guard := managedclusterlabel.New()
 		guard.SetAuthorizer(&at.Authorizer{Grants: at.Labels(grants...)})

@@ -72,7 +72,7 @@ func requestsOf(from, to bool) map[string]at.Request {
 	return requests
 }
 
-func TestValidate_WhoMayAcceptAndDeny(t *testing.T) {
+func TestValidate_AcceptAndDenyPermissions(t *testing.T) {
 	rights := map[string]struct {
 		grants             []rbac.Permission
 		mayAccept, mayDeny bool
@@ -113,7 +113,7 @@ func try(t *testing.T, grants []rbac.Permission, request at.Request, allowed boo
 	}
 }
 
-func TestValidate_AnAgentThatLeftCannotComeBackByItself(t *testing.T) {
+func TestValidate_LeavePermissionDoesNotAllowAccept(t *testing.T) {
 	plugin := pluginFor(&at.Authorizer{Grants: []rbac.Permission{leave}})
 	for name, request := range requestsOf(true, false) {
 		if _, err := at.Validate(t, plugin, request.Attributes()); err != nil {
@@ -127,7 +127,7 @@ func TestValidate_AnAgentThatLeftCannotComeBackByItself(t *testing.T) {
 	}
 }
 
-func TestValidate_LeavingIsNotAskedForWhenAccepting(t *testing.T) {
+func TestValidate_AcceptDoesNotRequireLeave(t *testing.T) {
 	a := &at.Authorizer{}
 	_, _ = at.Validate(t, pluginFor(a), at.Request{Object: clusterThat(true), Old: clusterThat(false)}.Attributes())
 	if want := []rbac.Permission{accept, registerAccept}; !slices.Equal(a.Asked, want) {
@@ -135,7 +135,7 @@ func TestValidate_LeavingIsNotAskedForWhenAccepting(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatDoesNotChangeNeedsNothing(t *testing.T) {
+func TestValidate_UnchangedFieldsNeedNoPermission(t *testing.T) {
 	for _, state := range []bool{false, true} {
 		for name, request := range requestsOf(state, state) {
 			t.Run(fmt.Sprintf("%t/%s", state, name), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestValidate_WhatDoesNotChangeNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
+func TestValidate_PermissionsNamedInErrorSuffice(t *testing.T) {
 	for _, to := range []bool{true, false} {
 		for name, request := range requestsOf(!to, to) {
 			t.Run(fmt.Sprintf("%t/%s", to, name), func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	for _, to := range []bool{true, false} {
 		for name, request := range requestsOf(!to, to) {
 			_, err := at.Validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), request.Attributes())
@@ -178,7 +178,7 @@ func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestValidate_ADenialInOneGroupIsNotGoneAroundByTheOtherButLeavingIsARightOfItsOwn(t *testing.T) {
+func TestValidate_DenialInOneGroupAppliesToBoth(t *testing.T) {
 	a := &at.Authorizer{Denials: []rbac.Permission{accept}, Grants: []rbac.Permission{registerAccept}}
 	r := at.Request{Object: clusterThat(true), Old: clusterThat(false)}
 	if _, err := at.Validate(t, pluginFor(a), r.Attributes()); !apierrors.IsForbidden(err) {
@@ -191,7 +191,7 @@ func TestValidate_ADenialInOneGroupIsNotGoneAroundByTheOtherButLeavingIsARightOf
 	}
 }
 
-func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
+func TestValidate_RejectsAcceptDuringNamespaceDeletion(t *testing.T) {
 	namespace := func(phase corev1.NamespacePhase) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}, Status: corev1.NamespaceStatus{Phase: phase}}
 	}
@@ -226,7 +226,7 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 	}
 }
 
-func TestValidate_NoClusterIsAcceptedBeforeTheNamespacesAreKnown(t *testing.T) {
+func TestValidate_RejectsAcceptBeforeNamespaceSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the plugin waits for ten seconds
 		p := pluginFor(&at.Authorizer{Grants: []rbac.Permission{accept}})
 		p.SetReadyFunc(func() bool { return false })
@@ -237,7 +237,7 @@ func TestValidate_NoClusterIsAcceptedBeforeTheNamespacesAreKnown(t *testing.T) {
 	})
 }
 
-func TestValidate_TheNamespaceIsNotLookedAtForWhoMayNotAccept(t *testing.T) {
+func TestValidate_ChecksPermissionBeforeNamespace(t *testing.T) {
 	p := pluginFor(&at.Authorizer{})
 	p.SetReadyFunc(func() bool { t.Error("waits for the namespaces"); return true })
 	if _, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes()); err == nil {
@@ -245,14 +245,14 @@ func TestValidate_TheNamespaceIsNotLookedAtForWhoMayNotAccept(t *testing.T) {
 	}
 }
 
-func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	r := at.Request{Object: &cluster.ManagedClusterSet{}, Resource: "managedclustersets", Version: "v1beta1"}
 	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
+func TestValidate_RejectsOtherTypes(t *testing.T) {
 	wrong := &cluster.ManagedClusterSet{}
 	for name, r := range map[string]at.Request{
 		"the object":     {Object: wrong, Old: clusterThat(false)},
@@ -264,7 +264,7 @@ func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
 	}
 }
 
-func TestValidateInitialization_NeedsAnAuthorizerAndNamespaces(t *testing.T) {
+func TestValidateInitialization_RequiresAuthorizerAndNamespaces(t *testing.T) {
 	for name, p := range map[string]*Plugin{
 		"nothing":       New(),
 		"no namespaces": {Guard: permission.Guard{Authorizer: &at.Authorizer{}}},

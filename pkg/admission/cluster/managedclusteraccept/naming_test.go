@@ -23,9 +23,9 @@ func clusterSaying(accepted bool, annotation, value string) *cluster.ManagedClus
 	return c
 }
 
-// TestValidate_WhoMayNameThoseWhoGetTheCertificate verifies that a user who may only create or change a cluster cannot set whose certificate is
+// TestValidate_RequesterAnnotationsNeedPermission verifies that a user who may only create or change a cluster cannot set whose certificate is
 // approved, or which IAM role is accepted, because this is decided with the acceptance. The exception is the key or the ARN of a new cluster.
-func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
+func TestValidate_RequesterAnnotationsNeedPermission(t *testing.T) {
 	rights := map[string]struct {
 		grants []rbac.Permission
 		may    bool
@@ -74,8 +74,8 @@ func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 	}
 }
 
-// TestValidate_AClusterIsMadeWithItsAgentsKey verifies that an agent creates its cluster with its key or its ARN, without other permissions.
-func TestValidate_AClusterIsMadeWithItsAgentsKey(t *testing.T) {
+// TestValidate_AgentCreatesClusterWithKey verifies that an agent creates its cluster with its key or its ARN, without other permissions.
+func TestValidate_AgentCreatesClusterWithKey(t *testing.T) {
 	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationAgentKey, "ab")}, true)
 	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationManagedClusterARN, "arn:a")}, true)
 }

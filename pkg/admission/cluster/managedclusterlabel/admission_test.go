@@ -90,7 +90,7 @@ func forEveryAttempt(t *testing.T, do func(t *testing.T, c labelChange, r at.Req
 	}
 }
 
-func TestValidate_AChangeOfAReservedLabelIsRefusedWithoutPermission(t *testing.T) {
+func TestValidate_ReservedLabelNeedsPermission(t *testing.T) {
 	forEveryAttempt(t, func(t *testing.T, c labelChange, r at.Request) {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes())
 		if !apierrors.IsForbidden(err) {
@@ -99,7 +99,7 @@ func TestValidate_AChangeOfAReservedLabelIsRefusedWithoutPermission(t *testing.T
 	})
 }
 
-func TestValidate_AChangeIsAllowedByEverySpellingOfThePermissionForEveryLabelThatComesOrGoes(t *testing.T) {
+func TestValidate_AnyPermissionSpellingAllows(t *testing.T) {
 	forEveryAttempt(t, func(t *testing.T, c labelChange, r at.Request) {
 		for spelling := range 3 {
 			var names []string
@@ -121,7 +121,7 @@ func TestValidate_AChangeIsAllowedByEverySpellingOfThePermissionForEveryLabelTha
 	})
 }
 
-func TestValidate_EachLabelThatComesOrGoesNeedsItsOwnPermission(t *testing.T) {
+func TestValidate_EachLabelNeedsPermission(t *testing.T) {
 	forEveryAttempt(t, func(t *testing.T, c labelChange, r at.Request) {
 		for spelling := range 2 { // "*" is one name for all
 			for missing := range c.moved {
@@ -141,7 +141,7 @@ func TestValidate_EachLabelThatComesOrGoesNeedsItsOwnPermission(t *testing.T) {
 	})
 }
 
-func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
+func TestValidate_PermissionsNamedInErrorSuffice(t *testing.T) {
 	forEveryAttempt(t, func(t *testing.T, c labelChange, r at.Request) {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes())
 		rules := at.MissingRules(t, err)
@@ -159,7 +159,7 @@ func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
 	})
 }
 
-func TestValidate_OtherPermissionsDoNotHelp(t *testing.T) {
+func TestValidate_UnrelatedPermissionsDoNotAllow(t *testing.T) {
 	others := map[string][]rbac.Permission{
 		"another value":            at.Labels(teamKey + ":b"),
 		"another key":              at.Labels(regionKey+":a", regionKey+":*"),
@@ -188,7 +188,7 @@ func TestValidate_OtherPermissionsDoNotHelp(t *testing.T) {
 	}
 }
 
-func TestValidate_AsksForTheMostExactSpellingFirstAndStopsAtTheFirstThatIsHeld(t *testing.T) {
+func TestValidate_ChecksMostSpecificPermissionFirst(t *testing.T) {
 	r := at.Request{Object: at.Cluster("c1", teamKey, "b"), Old: at.Cluster("c1", teamKey, "a")}
 	for _, c := range []struct{ grants, asked []string }{
 		{[]string{teamKey + ":a", teamKey + ":b"}, []string{teamKey + ":a", teamKey + ":b"}},
@@ -205,7 +205,7 @@ func TestValidate_AsksForTheMostExactSpellingFirstAndStopsAtTheFirstThatIsHeld(t
 	}
 }
 
-func TestValidate_ALabelThatStaysNeedsNothing(t *testing.T) {
+func TestValidate_UnchangedLabelNeedsNoPermission(t *testing.T) {
 	kept := []string{setKey, "a", teamKey, "", regionKey, "apac"}
 	for name, r := range map[string]at.Request{
 		"nothing changes":          {Object: at.Cluster("c1", kept...), Old: at.Cluster("c1", kept...)},
@@ -224,7 +224,7 @@ func TestValidate_ALabelThatStaysNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestValidate_OnlyTheTwoPrefixesAreReserved(t *testing.T) {
+func TestValidate_ReservedPrefixes(t *testing.T) {
 	for key, reserved := range map[string]bool{
 		setKey: true, teamKey: true, regionKey: true,
 		"cluster.open-cluster-management.io/": true, "info.open-cluster-management.io/x.y_z": true,
@@ -245,7 +245,7 @@ func TestValidate_OnlyTheTwoPrefixesAreReserved(t *testing.T) {
 	}
 }
 
-func TestValidate_JoinStillMovesAClusterBetweenSetsButWarns(t *testing.T) {
+func TestValidate_JoinPermissionWarns(t *testing.T) {
 	in := func(set string) runtime.Object { return at.Cluster("c1", setKey, set) }
 	out := at.Cluster("c1")
 	for name, c := range map[string]struct {
@@ -292,7 +292,7 @@ func TestValidate_JoinStillMovesAClusterBetweenSetsButWarns(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	forEveryAttempt(t, func(t *testing.T, c labelChange, r at.Request) {
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), r.Attributes())
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
@@ -301,7 +301,7 @@ func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
 	})
 }
 
-func TestValidate_ADenialOfOneSpellingIsNotGoneAroundByAnother(t *testing.T) {
+func TestValidate_DenialOfOneSpellingIsFinal(t *testing.T) {
 	a := &at.Authorizer{
 		Denials: at.Labels(setKey + ":dev"),
 		Grants:  append(at.Labels(setKey+":*", "*"), at.Join("dev")),
@@ -317,7 +317,7 @@ func TestValidate_ADenialOfOneSpellingIsNotGoneAroundByAnother(t *testing.T) {
 	}
 }
 
-func TestValidate_TheRefusalSaysWhoCannotDoWhat(t *testing.T) {
+func TestValidate_ErrorNamesUserAndLabel(t *testing.T) {
 	r := at.Request{Object: at.Cluster("c1", setKey, "qa"), Old: at.Cluster("c1", setKey, "dev")}
 	_, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes())
 	for _, want := range []string{
@@ -331,7 +331,7 @@ func TestValidate_TheRefusalSaysWhoCannotDoWhat(t *testing.T) {
 	}
 }
 
-func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	set := &cluster.ManagedClusterSet{ObjectMeta: at.Cluster("s", teamKey, "a").ObjectMeta}
 	r := at.Request{Object: set, Resource: "managedclustersets", Version: "v1beta1"}
 	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); err != nil {
@@ -339,7 +339,7 @@ func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
+func TestValidate_RejectsOtherTypes(t *testing.T) {
 	wrong := &cluster.ManagedClusterSet{}
 	for name, r := range map[string]at.Request{
 		"the object":     {Object: wrong, Old: at.Cluster("c1")},
@@ -351,7 +351,7 @@ func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
 	}
 }
 
-func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
+func TestValidateInitialization_RequiresAuthorizer(t *testing.T) {
 	p := New()
 	if p.ValidateInitialization() == nil {
 		t.Fatal("a plugin that can ask nobody is ready")
@@ -362,8 +362,8 @@ func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
 	}
 }
 
-// TestValidate_ARequestMakesABoundedNumberOfChanges verifies that the number of changes of one request is bounded: each causes a check by the front.
-func TestValidate_ARequestMakesABoundedNumberOfChanges(t *testing.T) {
+// TestValidate_LimitsChangesPerRequest verifies that the number of changes of one request is bounded: each causes a check by the front.
+func TestValidate_LimitsChangesPerRequest(t *testing.T) {
 	labels := func(n int) (pairs []string) {
 		for i := range n {
 			pairs = append(pairs, fmt.Sprintf("%s-%d", regionKey, i), "x")

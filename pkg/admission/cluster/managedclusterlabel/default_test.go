@@ -29,8 +29,8 @@ func withDefaultSet(t *testing.T, a *at.Authorizer, enabled bool) *Plugin {
 	return p
 }
 
-// TestAttack_TheDefaultSetGivesNoOtherRight: users with the permission on one set, or on default, try every move between sets, and back.
-func TestAttack_TheDefaultSetGivesNoOtherRight(t *testing.T) {
+// TestAttack_DefaultSetGrantsNoOtherPermission: users with the permission on one set, or on default, try every move between sets, and back.
+func TestAttack_DefaultSetGrantsNoOtherPermission(t *testing.T) {
 	in := func(set string) []string { return []string{setKey, set} }
 	a, other := at.Label(setKey+":a"), at.Label(teamKey+":x")
 	for name, c := range map[string]struct {

@@ -22,9 +22,9 @@ func manyLabels() (pairs []string) {
 	return pairs
 }
 
-// TestValidate_ManyRefusalsAreAskedForAsAFew verifies that a request without any permission causes only a few checks: it is rejected after a few
+// TestValidate_ManyDeniedChangesCauseFewReviews verifies that a request without any permission causes only a few checks: it is rejected after a few
 // missing permissions.
-func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
+func TestValidate_ManyDeniedChangesCauseFewReviews(t *testing.T) {
 	a := &at.Authorizer{}
 	_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes())
 	rules := at.MissingRules(t, err)
@@ -44,8 +44,8 @@ func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
 	}
 }
 
-// TestValidate_OneRefusalAmongManyChangesIsFound verifies that the last of many changes is checked like the first.
-func TestValidate_OneRefusalAmongManyChangesIsFound(t *testing.T) {
+// TestValidate_DeniesOneOfManyChanges verifies that the last of many changes is checked like the first.
+func TestValidate_DeniesOneOfManyChanges(t *testing.T) {
 	pairs := manyLabels()
 	for refused := 0; refused < len(pairs); refused += 2 {
 		a := &at.Authorizer{}
@@ -61,8 +61,8 @@ func TestValidate_OneRefusalAmongManyChangesIsFound(t *testing.T) {
 	}
 }
 
-// TestValidate_AnAuthorizerThatFailsIsAskedOnce verifies that the plugin waits only once for a front that does not respond.
-func TestValidate_AnAuthorizerThatFailsIsAskedOnce(t *testing.T) {
+// TestValidate_FailingAuthorizerIsCalledOnce verifies that the plugin waits only once for a front that does not respond.
+func TestValidate_FailingAuthorizerIsCalledOnce(t *testing.T) {
 	a := &at.Authorizer{Err: errors.New("connection refused")}
 	_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes())
 	if !apierrors.IsForbidden(err) || len(a.Asked) != 1 {

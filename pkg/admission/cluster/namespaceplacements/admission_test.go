@@ -73,7 +73,7 @@ func (f *fixture) want(namespace, name string, allowed bool) {
 	}
 }
 
-func TestAdmission_ANamespaceHasSoManyAndNoMore(t *testing.T) {
+func TestAdmission_LimitsPlacementsPerNamespace(t *testing.T) {
 	f := newFixture(t, 3)
 	f.cache = []cluster.Placement{*placement("a", "p1"), *placement("b", "p1")}
 	f.want("a", "p2", true)
@@ -100,8 +100,8 @@ func TestAdmission_ANamespaceHasSoManyAndNoMore(t *testing.T) {
 	f.want("a", "p6", true)
 }
 
-// TestAdmission_NoCreateGoesAround verifies that placements without a name count as well, and that a dry run does not.
-func TestAdmission_NoCreateGoesAround(t *testing.T) {
+// TestAdmission_AllCreatesCount verifies that placements without a name count as well, and that a dry run does not.
+func TestAdmission_AllCreatesCount(t *testing.T) {
 	f := newFixture(t, 2)
 	for range 3 {
 		if err := f.create("a", "dry", true); err != nil {
@@ -116,7 +116,7 @@ func TestAdmission_NoCreateGoesAround(t *testing.T) {
 	}
 }
 
-func TestAdmission_ManyAtOnce(t *testing.T) {
+func TestAdmission_Concurrently(t *testing.T) {
 	const most = 10
 	f := newFixture(t, most)
 	if n := at.AdmittedAtOnce(100, func(i int) error { return f.create("a", fmt.Sprint("p", i), false) }); n != most {
@@ -124,8 +124,8 @@ func TestAdmission_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestAdmission_WithoutTheCache verifies that no placement is admitted while their number is not known. All other requests are.
-func TestAdmission_WithoutTheCache(t *testing.T) {
+// TestAdmission_WithoutCache verifies that no placement is admitted while their number is not known. All other requests are.
+func TestAdmission_WithoutCache(t *testing.T) {
 	f := newFixture(t, 3)
 	f.err = errors.New("no cache")
 	if err := f.create("a", "p1", false); !apierrors.IsInternalError(err) {

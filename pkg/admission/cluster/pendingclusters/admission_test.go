@@ -98,7 +98,7 @@ func (f *fixture) create(t *testing.T, name string, change ...func(*at.Request))
 
 func (f *fixture) pass(d time.Duration) { f.clock.SetTime(f.clock.Now().Add(d)) }
 
-func TestAdmission_TheBoundHolds(t *testing.T) {
+func TestAdmission_LimitsPendingClusters(t *testing.T) {
 	f := newFixture(3)
 	f.cache.has("p1")
 	f.cache.has("denied", metav1.Condition{Type: registration.ConditionHubAccepted, Status: "False"})
@@ -126,9 +126,9 @@ func TestAdmission_TheBoundHolds(t *testing.T) {
 	}
 }
 
-// TestAdmission_WhatExistsTakesNoRoom verifies that creating an existing cluster takes no room, so that a flood of such requests does not keep other
+// TestAdmission_ExistingClustersDoNotCount verifies that creating an existing cluster takes no room, so that a flood of such requests does not keep other
 // clusters from joining.
-func TestAdmission_WhatExistsTakesNoRoom(t *testing.T) {
+func TestAdmission_ExistingClustersDoNotCount(t *testing.T) {
 	f := newFixture(2)
 	f.cache.has("p1")
 	for i := range 9 {
@@ -148,7 +148,7 @@ func TestAdmission_WhatExistsTakesNoRoom(t *testing.T) {
 	}
 }
 
-func TestAdmission_WhoMayAcceptIsNotHeldBack(t *testing.T) {
+func TestAdmission_AcceptersAreExempt(t *testing.T) {
 	for _, group := range []string{cluster.GroupName, permission.RegisterGroup} {
 		f := newFixture(1)
 		f.cache.has("p1")
@@ -171,7 +171,7 @@ func TestAdmission_WhoMayAcceptIsNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestAdmission_CreatesAtOnceDoNotPassTogether(t *testing.T) {
+func TestAdmission_ConcurrentCreates(t *testing.T) {
 	f := newFixture(10)
 	n := at.AdmittedAtOnce(100, func(i int) error {
 		return f.Validate(t.Context(), at.Request{Object: at.Cluster(fmt.Sprintf("c%d", i))}.Attributes(), nil)
@@ -181,7 +181,7 @@ func TestAdmission_CreatesAtOnceDoNotPassTogether(t *testing.T) {
 	}
 }
 
-func TestAdmission_WhatIsNeverWrittenIsForgotten(t *testing.T) {
+func TestAdmission_ReleasesFailedCreates(t *testing.T) {
 	f := newFixture(1)
 	for range 3 {
 		if err := f.create(t, "p1"); err != nil {
@@ -202,7 +202,7 @@ func TestAdmission_WhatIsNeverWrittenIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAdmission_WithoutTheClustersNoneIsMade(t *testing.T) {
+func TestAdmission_RejectsWithoutCache(t *testing.T) {
 	f := newFixture(10)
 	f.cache.err = errors.New("not ready")
 	if err := f.create(t, "p1"); !apierrors.IsInternalError(err) {

@@ -33,7 +33,7 @@ var users = map[string]user.Info{
 	"one of its name":        &user.DefaultInfo{Name: "system:serviceaccount:shop:hub-controller-manager"},
 }
 
-func TestWhoWritesWhat(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "c1"}
 	facts := edge.EdgeNodeStatus{Arch: "amd64"}
 	counts := edge.DeploymentStatus{Nodes: edge.NodeCounts{Placed: 1}}
@@ -76,9 +76,9 @@ func TestWhoWritesWhat(t *testing.T) {
 	}
 }
 
-// TestAllElseIsLeftAlone verifies that other changes are admitted: other plugins check specs, and RBAC metadata, which the garbage collector and the
+// TestIgnoresOtherChanges verifies that other changes are admitted: other plugins check specs, and RBAC metadata, which the garbage collector and the
 // namespace controller change.
-func TestAllElseIsLeftAlone(t *testing.T) {
+func TestIgnoresOtherChanges(t *testing.T) {
 	labelled := metav1.ObjectMeta{Name: "c1", Labels: map[string]string{"a": "b"}}
 	running := edge.EdgePlacementStatus{State: edge.PlacementRunning}
 	for _, r := range []at.Request{
@@ -102,7 +102,7 @@ func TestAllElseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNodeIsAnError(t *testing.T) {
+func TestRejectsOtherTypes(t *testing.T) {
 	r := at.Request{Group: edge.GroupName, Resource: "edgenodes", Object: at.Cluster("c1")}
 	if _, err := at.Validate(t, New(), r.Attributes()); !apierrors.IsInternalError(err) {
 		t.Errorf("got %v", err)

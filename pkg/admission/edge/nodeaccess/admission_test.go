@@ -105,7 +105,7 @@ func validate(t *testing.T, p *Plugin, a admission.Attributes) error {
 	return p.Validate(t.Context(), a, nil)
 }
 
-func TestValidate_WhoMayWrite(t *testing.T) {
+func TestValidate_Permissions(t *testing.T) {
 	for who, c := range map[string]struct {
 		grants  []rbac.Permission
 		allowed bool
@@ -134,7 +134,7 @@ func TestValidate_WhoMayWrite(t *testing.T) {
 	}
 }
 
-func TestValidate_TheRefusalNamesTheRules(t *testing.T) {
+func TestValidate_ErrorNamesRules(t *testing.T) {
 	for how, request := range requests("c1", nil) {
 		a := &at.Authorizer{}
 		err := validate(t, pluginFor(a), request)
@@ -147,7 +147,7 @@ func TestValidate_TheRefusalNamesTheRules(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	for how, request := range requests("c1", nil) {
 		if err := validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%s without an authorizer: %v", how, err)
@@ -169,9 +169,9 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestValidate_WithoutACluster verifies that only users with the permission by name learn that a cluster does not exist, and that this permission
+// TestValidate_WithoutCluster verifies that only users with the permission by name learn that a cluster does not exist, and that this permission
 // allows them to change and delete an existing node without a cluster.
-func TestValidate_WithoutACluster(t *testing.T) {
+func TestValidate_WithoutCluster(t *testing.T) {
 	for how, request := range requests("x1", nil) {
 		if err := validate(t, pluginFor(&at.Authorizer{}), request); !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "no ManagedCluster") {
 			t.Errorf("%s without a right: %v", how, err)
@@ -205,7 +205,7 @@ func (allowing) Authorize(context.Context, authorizer.Attributes) (authorizer.De
 	return authorizer.DecisionAllow, "", nil
 }
 
-func TestValidate_WhatAnAgentMay(t *testing.T) {
+func TestValidate_AgentPermissions(t *testing.T) {
 	empty := func(change func(*edge.EdgeNode)) *edge.EdgeNode {
 		n := node("c1")
 		change(n)
@@ -240,8 +240,8 @@ func TestValidate_WhatAnAgentMay(t *testing.T) {
 	}
 }
 
-// TestValidate_TheRightsOfAnAgentOnItsClusterDoNotCount verifies that the permission of an agent to update its ManagedCluster does not count here.
-func TestValidate_TheRightsOfAnAgentOnItsClusterDoNotCount(t *testing.T) {
+// TestValidate_AgentPermissionsOnClusterDoNotCount verifies that the permission of an agent to update its ManagedCluster does not count here.
+func TestValidate_AgentPermissionsOnClusterDoNotCount(t *testing.T) {
 	for _, who := range []user.Info{agent("c1"), awsAgent("c1")} {
 		for how, request := range requests("c1", who) {
 			p := pluginFor(&at.Authorizer{})
@@ -253,7 +253,7 @@ func TestValidate_TheRightsOfAnAgentOnItsClusterDoNotCount(t *testing.T) {
 	}
 }
 
-func TestValidate_OthersAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	status := at.Request{Group: edge.GroupName, Resource: "edgenodes", Subresource: "status", Object: node("c1"), Old: node("c1")}
 	for _, request := range []at.Request{status, {Object: at.Cluster("c1")}} {
 		if err := validate(t, pluginFor(&at.Authorizer{}), request.Attributes()); err != nil {
@@ -265,7 +265,7 @@ func TestValidate_OthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
+func TestValidateInitialization_RequiresAuthorizer(t *testing.T) {
 	if New().ValidateInitialization() == nil {
 		t.Error("a plugin that can ask nothing is ready")
 	}

@@ -93,9 +93,9 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestOwner_IsNotChangedByASubresource verifies that a subresource cannot change the owner: the strategy copies only its own part, and otherwise the
+// TestOwner_SubresourceCannotChange verifies that a subresource cannot change the owner: the strategy copies only its own part, and otherwise the
 // plugin would reject it.
-func TestOwner_IsNotChangedByASubresource(t *testing.T) {
+func TestOwner_SubresourceCannotChange(t *testing.T) {
 	own := ref("ManagedCluster", "c1", "u1")
 	for _, updated := range []*edge.EdgeNode{node(), node(ref("ManagedCluster", "c1", "u9"))} {
 		if _, err := write(t, clusters{"c1": "u1"}, updated, node(own), "status"); !apierrors.IsForbidden(err) {
@@ -104,7 +104,7 @@ func TestOwner_IsNotChangedByASubresource(t *testing.T) {
 	}
 }
 
-func TestOwner_WithoutACluster(t *testing.T) {
+func TestOwner_WithoutCluster(t *testing.T) {
 	for name, c := range map[string]struct {
 		hub     clusters
 		owners  []metav1.OwnerReference
@@ -122,8 +122,8 @@ func TestOwner_WithoutACluster(t *testing.T) {
 	}
 }
 
-// TestOwner_WithoutAName verifies that a node with a generated name, which is set after admission, gets no owner.
-func TestOwner_WithoutAName(t *testing.T) {
+// TestOwner_WithoutName verifies that a node with a generated name, which is set after admission, gets no owner.
+func TestOwner_WithoutName(t *testing.T) {
 	n := node()
 	n.Name, n.GenerateName = "", "c"
 	if got, err := write(t, clusters{"": "fails"}, n, nil, ""); err != nil || len(got) > 0 {
@@ -131,7 +131,7 @@ func TestOwner_WithoutAName(t *testing.T) {
 	}
 }
 
-func TestOthersAreLeftAlone(t *testing.T) {
+func TestIgnoresOtherResources(t *testing.T) {
 	d := &edge.DeploymentPolicy{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{ref("ManagedCluster", "c1", "u9")}}}
 	before := slices.Clone(d.OwnerReferences)
 	r := at.Request{Group: edge.GroupName, Resource: "deploymentpolicies", Object: d}

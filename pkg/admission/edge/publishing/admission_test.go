@@ -134,8 +134,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestPolicies_TellNothingOfServicesThatTheUserMayNotUse verifies that warnings contain nothing about a service that the user may not use.
-func TestPolicies_TellNothingOfServicesThatTheUserMayNotUse(t *testing.T) {
+// TestPolicies_DoNotDiscloseForbiddenServices verifies that warnings contain nothing about a service that the user may not use.
+func TestPolicies_DoNotDiscloseForbiddenServices(t *testing.T) {
 	d := edgetest.Policy("shop", "tools", "private", "1.0.0")
 	d.Spec.Constraints = []string{inXYZ}
 	got, err := publish(t, hub(), d, &edge.DeploymentPolicy{})
@@ -261,7 +261,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestReadErrorIsReturned(t *testing.T) {
 	for _, object := range []runtime.Object{edgetest.Policy("shop", "", "web", "1.0.0"), edgetest.Pattern("shop", of("web")...)} {
 		r := at.Request{Group: edge.GroupName, Resource: resources[fmt.Sprintf("%T", object)], Object: object}
 		if _, err := at.Validate(t, pluginFor(&edgetest.Services{Err: errors.New("etcd is away")}), r.Attributes()); err == nil {
@@ -274,8 +274,8 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestReading_IsNotWaitedForForEver verifies that a request that has ended does not wait for others that read archives.
-func TestReading_IsNotWaitedForForEver(t *testing.T) {
+// TestReading_EndsWithContext verifies that a request that has ended does not wait for others that read archives.
+func TestReading_EndsWithContext(t *testing.T) {
 	p := pluginFor(hub())
 	for range maxReaders {
 		if !p.enter(t.Context()) {

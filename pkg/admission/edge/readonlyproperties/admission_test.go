@@ -33,7 +33,7 @@ func admit(t *testing.T, r at.Request) at.Warnings {
 	return warnings
 }
 
-func TestAdmit_DropsThemWhereverTheyAre(t *testing.T) {
+func TestAdmit_DropsFromAllOverlays(t *testing.T) {
 	pointer := func() *edge.Policy { p := policy(); return &p }
 	nodeSpec := func() edge.EdgeNodeSpec {
 		return edge.EdgeNodeSpec{Policy: policy(), Deployment: pointer(), Management: pointer()}
@@ -79,15 +79,15 @@ func TestAdmit_DropsThemWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// TestAdmit_LooksAtUpdates verifies that properties in an overlay that is added by an update are dropped, too.
-func TestAdmit_LooksAtUpdates(t *testing.T) {
+// TestAdmit_Updates verifies that properties in an overlay that is added by an update are dropped, too.
+func TestAdmit_Updates(t *testing.T) {
 	n := &edge.EdgeNode{Spec: edge.EdgeNodeSpec{Deployment: &edge.Policy{Properties: []edge.Property{{Name: edge.PropertyCPU}}}}}
 	if got := admit(t, at.Request{Resource: "edgenodes", Object: n, Old: &edge.EdgeNode{}}); len(got) != 1 || len(n.Spec.Deployment.Properties) != 0 {
 		t.Errorf("got %q, and %v is left", got, n.Spec.Deployment)
 	}
 }
 
-func TestAdmit_SaysNothingWithoutThem(t *testing.T) {
+func TestAdmit_NoWarningWithoutThem(t *testing.T) {
 	for _, r := range []at.Request{
 		{Resource: "edgenodes", Object: &edge.EdgeNode{}},
 		{Resource: "edgeservices", Object: &edge.EdgeService{}},

@@ -65,7 +65,7 @@ func requests(org, url, arch string, versions ...string) map[string]at.Request {
 	return all
 }
 
-func TestValidate_WhoMayUseWhat(t *testing.T) {
+func TestValidate_Permissions(t *testing.T) {
 	all := services.Get("tools", "")
 	byName := func(url, version, arch string) rbac.Permission {
 		return services.Get("tools", edge.ServiceName(url, version, arch))
@@ -108,9 +108,9 @@ func TestValidate_WhoMayUseWhat(t *testing.T) {
 	}
 }
 
-// TestValidate_SameWordsForPrivateAndMissing verifies that a service that the user may not get is rejected with the same error as one that does not
+// TestValidate_PrivateAndMissingAreIndistinguishable verifies that a service that the user may not get is rejected with the same error as one that does not
 // exist, so that users learn nothing about it.
-func TestValidate_SameWordsForPrivateAndMissing(t *testing.T) {
+func TestValidate_PrivateAndMissingAreIndistinguishable(t *testing.T) {
 	for how := range requests("tools", "closed", "", "1.0.0") {
 		_, private := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), requests("tools", "closed", "", "1.0.0")[how].Attributes())
 		_, missing := at.Validate(t, pluginFor(&at.Authorizer{}, &edgetest.Services{}), requests("tools", "closed", "", "1.0.0")[how].Attributes())
@@ -120,8 +120,8 @@ func TestValidate_SameWordsForPrivateAndMissing(t *testing.T) {
 	}
 }
 
-// TestValidate_OnlyAnotherSpecIsLookedAt verifies that the rest of an object can be written whatever has happened to its services.
-func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
+// TestValidate_ChecksOnlyChangedSpecs verifies that the rest of an object can be written whatever has happened to its services.
+func TestValidate_ChecksOnlyChangedSpecs(t *testing.T) {
 	policy, pattern := edgetest.Policy("shop", "tools", "closed", "1.0.0"), edgetest.Pattern("shop", edge.PatternService{ServiceOrgid: "tools", ServiceUrl: "closed", ServiceVersions: edgetest.Versions("1.0.0")})
 	labelledPolicy, labelledPattern := policy.DeepCopy(), pattern.DeepCopy()
 	labelledPolicy.Labels, labelledPattern.Finalizers = map[string]string{"a": "b"}, []string{"a.b/c"}
@@ -137,9 +137,9 @@ func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestValidate_WhatIsGoneRefusesNoOtherChange verifies that a deleted version does not prevent changes of the rest of the object, and does not give
+// TestValidate_DeletedServiceAllowsOtherChanges verifies that a deleted version does not prevent changes of the rest of the object, and does not give
 // access to what the user may not use.
-func TestValidate_WhatIsGoneRefusesNoOtherChange(t *testing.T) {
+func TestValidate_DeletedServiceAllowsOtherChanges(t *testing.T) {
 	spec := func(org, url, arch string, versions ...string) edge.PatternService {
 		return edge.PatternService{ServiceOrgid: org, ServiceUrl: url, ServiceArch: arch, ServiceVersions: edgetest.Versions(versions...)}
 	}
@@ -188,7 +188,7 @@ func TestValidate_WhatIsGoneRefusesNoOtherChange(t *testing.T) {
 	}
 }
 
-func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	for how, r := range requests("tools", "closed", "", "1.0.0") {
 		for name, c := range map[string]struct {
 			a   *at.Authorizer
@@ -210,9 +210,9 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestValidate_TheStoreIsAskedBeforeARefusal verifies that a service that was created a moment ago is not reported as missing, and that services in
+// TestValidate_ReadsStoreBeforeRejection verifies that a service that was created a moment ago is not reported as missing, and that services in
 // the cache cause no reads from the store.
-func TestValidate_TheStoreIsAskedBeforeARefusal(t *testing.T) {
+func TestValidate_ReadsStoreBeforeRejection(t *testing.T) {
 	r := requests("tools", "open", "", "1.0.0")["policy"]
 	late := hub()
 	late.Cached = []*edge.EdgeService{}
@@ -256,7 +256,7 @@ func TestValidate_IsBounded(t *testing.T) {
 	}
 }
 
-func TestValidate_OthersAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	for _, r := range []at.Request{{Object: at.Cluster("c1")}, {Group: edge.GroupName, Resource: "edgeservices", Object: &edge.EdgeService{}}} {
 		if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); err != nil {
 			t.Error(err)

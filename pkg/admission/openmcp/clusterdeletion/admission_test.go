@@ -102,7 +102,7 @@ func cluster(namespace, name string) *openmcp.Cluster {
 	}}
 }
 
-func TestValidate_NamesTheRequestsThatTheUserMaySee(t *testing.T) {
+func TestValidate_NamesVisibleRequests(t *testing.T) {
 	items := accessTo("ns", "c", "a/one", "b/two", "a/three")
 	items = append(items, accessTo("other", "c", "a/elsewhere")...)
 	items = append(items, accessTo("ns", "d", "a/another")...)
@@ -122,7 +122,7 @@ func TestValidate_NamesTheRequestsThatTheUserMaySee(t *testing.T) {
 	}
 }
 
-func TestValidate_SaysWhetherTheClusterWaits(t *testing.T) {
+func TestValidate_ReportsWhetherClusterWaits(t *testing.T) {
 	c := cluster("ns", "c")
 	c.Finalizers = []string{"example.com/other"}
 	got := warn(t, &requests{items: accessTo("ns", "c", "a/one")}, &visible{namespaces: "a"}, "clusters", c)
@@ -131,7 +131,7 @@ func TestValidate_SaysWhetherTheClusterWaits(t *testing.T) {
 	}
 }
 
-func TestValidate_NamesAFewOfMany(t *testing.T) {
+func TestValidate_NamesLimitedNumber(t *testing.T) {
 	var names, scattered []string
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("a/r%d", i))
@@ -148,7 +148,7 @@ func TestValidate_NamesAFewOfMany(t *testing.T) {
 	}
 }
 
-func TestValidate_IsSilentAboutTheRest(t *testing.T) {
+func TestValidate_NoWarningOtherwise(t *testing.T) {
 	items := accessTo("ns", "c", "a/one")
 	for what, got := range map[string]at.Warnings{
 		"a cluster that nobody has access to": warn(t, &requests{items: items}, &visible{}, "clusters", cluster("ns", "d")),

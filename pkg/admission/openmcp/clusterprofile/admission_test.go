@@ -83,7 +83,7 @@ func validate(t *testing.T, p *profiles, a admission.Attributes) (at.Warnings, e
 	return warnings, err
 }
 
-func TestValidate_AProfileHasToOfferWhatANewClusterAsksFor(t *testing.T) {
+func TestValidate_NewClusterMustMatchProfile(t *testing.T) {
 	all := synced(map[string]*openmcp.ClusterProfile{
 		"some": profile("1.33.3", "1.32.8 deprecated"), "any": profile(),
 	})
@@ -107,7 +107,7 @@ func TestValidate_AProfileHasToOfferWhatANewClusterAsksFor(t *testing.T) {
 	}
 }
 
-func TestValidate_AStoredClusterIsHeldToItsProfileWhenItAsksForAnotherVersion(t *testing.T) {
+func TestValidate_VersionChangeMustMatchProfile(t *testing.T) {
 	all := synced(map[string]*openmcp.ClusterProfile{"some": profile("1.33.3")})
 	for _, c := range []struct {
 		profile, from, to string
@@ -128,7 +128,7 @@ func TestValidate_AStoredClusterIsHeldToItsProfileWhenItAsksForAnotherVersion(t 
 	}
 }
 
-func TestValidate_ACacheThatIsBehindRefusesNothing(t *testing.T) {
+func TestValidate_StaleCacheRejectsNothing(t *testing.T) {
 	for what, p := range map[string]*profiles{
 		"a new profile": {stored: map[string]*openmcp.ClusterProfile{"some": profile("1.33.3")}},
 		"a new version": {cached: map[string]*openmcp.ClusterProfile{"some": profile("1.32.8")},
@@ -144,7 +144,7 @@ func TestValidate_ACacheThatIsBehindRefusesNothing(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatCannotBeReadIsAnErrorRatherThanAllowed(t *testing.T) {
+func TestValidate_RejectsUnreadableObjects(t *testing.T) {
 	for what, p := range map[string]*profiles{"no profiles yet": nil, "no store": {err: errors.New("etcd is away")}} {
 		if _, err := validate(t, p, attributes(cluster("some", ""), nil, "clusters", "")); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: got %v", what, err)
@@ -155,7 +155,7 @@ func TestValidate_WhatCannotBeReadIsAnErrorRatherThanAllowed(t *testing.T) {
 	}
 }
 
-func TestValidate_OtherThingsAreLeftAlone(t *testing.T) {
+func TestValidate_IgnoresOtherResources(t *testing.T) {
 	for what, a := range map[string]admission.Attributes{
 		"the status":     attributes(cluster("none", "1"), cluster("none", ""), "clusters", "status"),
 		"other clusters": at.Request{Object: at.Cluster("c1")}.Attributes(),

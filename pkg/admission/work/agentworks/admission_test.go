@@ -28,7 +28,7 @@ func there() *work.ManifestWork {
 	}
 }
 
-func TestValidate_WhatAnAgentChanges(t *testing.T) {
+func TestValidate_AgentChanges(t *testing.T) {
 	agents := map[string]user.Info{
 		"by certificate": &user.DefaultInfo{Name: registration.ClusterUser("c1", "a"), Groups: []string{registration.ClusterGroup("c1"), registration.ManagedClustersGroup}},
 		"by AWS":         &user.DefaultInfo{Name: registration.AWSGroup("c1"), Groups: []string{registration.AWSGroup("c1"), registration.AWSManagedClustersGroup}},

@@ -54,7 +54,7 @@ func validate(t *testing.T, a *at.Authorizer, object, old runtime.Object, change
 	return err
 }
 
-func TestValidate_WhoMayExecuteAs(t *testing.T) {
+func TestValidate_ExecuteAsPermission(t *testing.T) {
 	for who, c := range map[string]struct {
 		grants  []rbac.Permission
 		allowed bool
@@ -90,9 +90,9 @@ func TestValidate_WhoMayExecuteAs(t *testing.T) {
 	}
 }
 
-// TestValidate_WithoutAnExecutor verifies that with the feature gate, users need permission to execute as the agent to create a work without an
+// TestValidate_WithoutExecutor verifies that with the feature gate, users need permission to execute as the agent to create a work without an
 // executor, and to remove an executor.
-func TestValidate_WithoutAnExecutor(t *testing.T) {
+func TestValidate_WithoutExecutor(t *testing.T) {
 	asAgent := executeAs("c1", "system:serviceaccount::klusterlet-work-sa")
 	changed := workOf("")
 	changed.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeOrphan}
@@ -142,8 +142,8 @@ func TestValidate_WithoutAnExecutor(t *testing.T) {
 	}
 }
 
-// TestValidate_LooksAtEverySubresource verifies that a subresource that changes the spec does not bypass the check, whatever its name.
-func TestValidate_LooksAtEverySubresource(t *testing.T) {
+// TestValidate_ChecksAllSubresources verifies that a subresource that changes the spec does not bypass the check, whatever its name.
+func TestValidate_ChecksAllSubresources(t *testing.T) {
 	for _, subresource := range []string{"status", "anything"} {
 		err := validate(t, &at.Authorizer{}, workOf("ops/deployer"), workOf(""), func(r *at.Request) { r.Subresource = subresource })
 		if !apierrors.IsBadRequest(err) {
@@ -152,7 +152,7 @@ func TestValidate_LooksAtEverySubresource(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
+func TestValidate_UnchangedExecutorIsNotChecked(t *testing.T) {
 	for name, c := range map[string]struct{ object, old *work.ManifestWork }{
 		"no executor":           {workOf(""), nil},
 		"none, again":           {workOf(""), workOf("")},
@@ -176,7 +176,7 @@ func TestValidate_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-func TestValidate_RefusesWhatIsNobody(t *testing.T) {
+func TestValidate_RejectsInvalidExecutor(t *testing.T) {
 	for name, executor := range map[string]*work.ManifestWorkExecutor{
 		"nothing":    {},
 		"no account": {Subject: work.ManifestWorkExecutorSubject{Type: work.ExecutorSubjectTypeServiceAccount}},
@@ -191,7 +191,7 @@ func TestValidate_RefusesWhatIsNobody(t *testing.T) {
 	}
 }
 
-func TestValidate_WithoutAnAnswerNothingIsAllowed(t *testing.T) {
+func TestValidate_DeniesOnAuthorizerError(t *testing.T) {
 	for name, a := range map[string]*at.Authorizer{
 		"cannot be asked": {Err: errors.New("connection refused")},
 		"denies":          {Denials: []rbac.Permission{deployer}, Grants: nil},
@@ -216,8 +216,8 @@ func (a *asked) Authorize(ctx context.Context, attributes authorizer.Attributes)
 	return a.Authorizer.Authorize(ctx, attributes)
 }
 
-// TestValidate_AsksWithTheExtraOfTheUser: authorizers such as those of scoped tokens depend on it.
-func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
+// TestValidate_SendsExtraOfUser: authorizers such as those of scoped tokens depend on it.
+func TestValidate_SendsExtraOfUser(t *testing.T) {
 	a, p := &asked{Authorizer: at.Authorizer{Grants: []rbac.Permission{deployer}}}, New()
 	p.SetAuthorizer(a)
 	request := at.Request{Object: workOf("ops/deployer"), Group: work.GroupName, Resource: "manifestworks"}

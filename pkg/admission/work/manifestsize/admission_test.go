@@ -83,7 +83,7 @@ func TestValidate_NamesTheLargestManifests(t *testing.T) {
 	}
 }
 
-func TestValidate_TheLimitIsThatOfTheFlag(t *testing.T) {
+func TestValidate_LimitIsConfigurable(t *testing.T) {
 	for resource, of := range kinds {
 		if err := validate(t, 600_000, resource, of(configMap("a", 600_000)), nil); err != nil {
 			t.Errorf("%s: %v", resource, err)
@@ -105,8 +105,8 @@ func TestValidate_TheLimitIsThatOfTheFlag(t *testing.T) {
 	}
 }
 
-// TestCheckMost_LeavesRoomToAllElse verifies that the limit of other plugins has room for the largest manifests with the largest status.
-func TestCheckMost_LeavesRoomToAllElse(t *testing.T) {
+// TestCheckMost_ReservesSpace verifies that the limit of other plugins has room for the largest manifests with the largest status.
+func TestCheckMost_ReservesSpace(t *testing.T) {
 	const others, etcd = 90 << 10, 1536 << 10
 	if rest := objectsize.WorkLimit - GreatestMost - validation.StatusLimit; rest < others {
 		t.Errorf("%d bytes are left of the bound on objects", rest)

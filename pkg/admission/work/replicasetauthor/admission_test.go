@@ -48,7 +48,7 @@ func replicaSet(text string) *work.ManifestWorkReplicaSet {
 	return s
 }
 
-func TestAuthor_IsToldWhichRoleIsMissing(t *testing.T) {
+func TestAuthor_ErrorNamesMissingRole(t *testing.T) {
 	everywhere := at.Rule("create", work.GroupName, "manifestworks", "")
 	inSet := at.Rule("create", cluster.GroupName, "managedclustersets/manifestworks", "s2")
 	inNamespace := everywhere

@@ -60,9 +60,9 @@ func made() *work.ManifestWorkReplicaSetRevision {
 	}
 }
 
-// TestAdmission_ARevisionIsWhatItsSetHasAndHasRolledOut: a user who rolls back to a forged revision, maybe an admin of all clusters, would be the
+// TestAdmission_RevisionMatchesRolledOutTemplate: a user who rolls back to a forged revision, maybe an admin of all clusters, would be the
 // author of its content.
-func TestAdmission_ARevisionIsWhatItsSetHasAndHasRolledOut(t *testing.T) {
+func TestAdmission_RevisionMatchesRolledOutTemplate(t *testing.T) {
 	type revisionOf = work.ManifestWorkReplicaSetRevision
 	for name, c := range map[string]struct {
 		set  func(*work.ManifestWorkReplicaSet)
@@ -110,7 +110,7 @@ func attributes(r *work.ManifestWorkReplicaSetRevision) admission.Attributes {
 	return at.Request{Object: r, Group: work.GroupName, Resource: "manifestworkreplicasetrevisions"}.Attributes()
 }
 
-func TestAdmission_NothingIsMadeWithoutTheSets(t *testing.T) {
+func TestAdmission_RejectsWithoutCache(t *testing.T) {
 	p := revision.New()
 	if err := p.Validate(t.Context(), attributes(made()), nil); !apierrors.IsInternalError(err) {
 		t.Errorf("before it has them: %v", err)

@@ -15,7 +15,7 @@ import (
 )
 
 // The role is assumed at the STS of the agent's own region, and the token is for that of the hub's region.
-func TestTokens_AskTheSTSOfTheirOwnRegion(t *testing.T) {
+func TestTokens_UseRegionalSTS(t *testing.T) {
 	for name, test := range map[string]struct {
 		env     map[string]string
 		profile string
@@ -56,7 +56,7 @@ func TestTokens_AskTheSTSOfTheirOwnRegion(t *testing.T) {
 }
 
 // The agent knows the region of its EKS cluster.
-func TestDriver_TokensHaveTheRegionOfTheCluster(t *testing.T) {
+func TestDriver_TokensUseRegionOfCluster(t *testing.T) {
 	d := New()
 	d.HubARN, d.ManagedARN = hubARN, managedARN
 	made, err := d.New(identity.Agent{})
@@ -69,7 +69,7 @@ func TestDriver_TokensHaveTheRegionOfTheCluster(t *testing.T) {
 }
 
 // Each partition has host names of its own.
-func TestTokens_AreForTheSTSOfTheHubsPartition(t *testing.T) {
+func TestTokens_UsePartitionOfHub(t *testing.T) {
 	for region, want := range map[string]string{
 		"us-west-2": "sts.us-west-2.amazonaws.com", "cn-north-1": "sts.cn-north-1.amazonaws.com.cn", "us-gov-west-1": "sts.us-gov-west-1.amazonaws.com",
 	} {

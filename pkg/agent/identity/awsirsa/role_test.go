@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
+func TestAWS_KubeconfigUsesPlugin(t *testing.T) {
 	for command, want := range map[string]string{
 		tokenCommandOwn: "client.authentication.k8s.io/v1 hub-agent eks-token --cluster-name hub-cluster1 --region us-west-2 --role-arn " + hubRole,
 		tokenCommandAWS: "client.authentication.k8s.io/v1beta1 aws --region us-west-2 eks get-token --cluster-name hub-cluster1 --output json --role-arn " + hubRole,
@@ -39,7 +39,7 @@ func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
 	}
 }
 
-func TestAWS_TheRoleMayHaveAPath(t *testing.T) {
+func TestAWS_RoleWithPath(t *testing.T) {
 	with := strings.Replace(hubRole, ":role/", ":role/platform/clusterhub/", 1)
 	for path, want := range map[string]string{"": hubRole, "/": hubRole, "/platform/clusterhub/": with} {
 		own, err := (&RegisterDriver{HubARN: hubARN, ManagedARN: managedARN, HubRolePath: path, TokenCommand: tokenCommandOwn}).New(identity.Agent{})
@@ -52,7 +52,7 @@ func TestAWS_TheRoleMayHaveAPath(t *testing.T) {
 	}
 }
 
-func TestAWS_TheTokensOfAKubeconfigNeedNoCommand(t *testing.T) {
+func TestAWS_KubeconfigTokensNeedNoCommand(t *testing.T) {
 	kubeconfigOf := func(args ...string) []byte {
 		made, err := hub.Kubeconfig(agenttest.BootstrapKubeconfig(), "c1", &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
 			APIVersion: "client.authentication.k8s.io/v1", Command: "none", Args: args, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}})

@@ -89,7 +89,7 @@ func eksToken(t *testing.T, args ...string) (credential clientauthv1.ExecCredent
 	return credential, json.Unmarshal(out.Bytes(), &credential)
 }
 
-func TestEKSToken_IsAPresignedQuestionWhoTheAssumedRoleIs(t *testing.T) {
+func TestEKSToken_IsPresignedGetCallerIdentity(t *testing.T) {
 	sts := newFakeSTS(t)
 	began := time.Now()
 	credential, err := eksToken(t, "--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole)
@@ -127,7 +127,7 @@ func TestEKSToken_IsAPresignedQuestionWhoTheAssumedRoleIs(t *testing.T) {
 	}
 }
 
-func TestEKSToken_EndsWithTheCredentials(t *testing.T) {
+func TestEKSToken_ExpiresWithCredentials(t *testing.T) {
 	sts := newFakeSTS(t)
 	sts.expires = time.Now().Add(5 * time.Minute).Truncate(time.Second)
 	credential, err := eksToken(t, "--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole)
@@ -139,7 +139,7 @@ func TestEKSToken_EndsWithTheCredentials(t *testing.T) {
 	}
 }
 
-func TestEKSToken_IsKeptUntilItEndsOrIsRefused(t *testing.T) {
+func TestEKSToken_IsCachedUntilExpiryOrRefusal(t *testing.T) {
 	sts := newFakeSTS(t)
 	status := http.StatusOK
 	var sent []string
@@ -185,7 +185,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestEKSToken_WhatIsWrongIsOneLine(t *testing.T) {
+func TestEKSToken_ErrorsAreOneLine(t *testing.T) {
 	right := []string{"--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole}
 	for name, c := range map[string]struct {
 		args []string

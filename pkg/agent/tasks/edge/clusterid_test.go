@@ -31,7 +31,7 @@ func answers(issuer, keys string) func(string) ([]byte, error) {
 	}
 }
 
-func TestID_IsThatOfIssuerKeysAndCertificates(t *testing.T) {
+func TestID_DerivesFromIssuerKeysAndCertificates(t *testing.T) {
 	const issuer, keys = `{"issuer": "https://kubernetes.default.svc", "jwks_uri": "https://10.0.0.1/openid/v1/jwks"}`, `{"keys": [{"kid": "1", "n": "x"}, {"kid": "2", "n": "y"}]}`
 	of := func(issuer, keys string, certificates ...string) string {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestID_IsThatOfIssuerKeysAndCertificates(t *testing.T) {
 }
 
 // Two ServiceAccounts of one real cluster, one with all rights and the other with none, get the same ID.
-func TestID_IsTheSameForAllAgentsOfACluster(t *testing.T) {
+func TestID_IsSharedByAgentsOfCluster(t *testing.T) {
 	admin := worktest.Config(t)
 	kube := kubernetes.NewForConfigOrDie(admin)
 	known := map[string]bool{}

@@ -116,7 +116,7 @@ func two() *hub.Nodes {
 
 const told = "amd64/8/16384 openhorizon-agent false id-of-cluster 0"
 
-func TestEdge_MakesTheNodeAndWritesFactsWhenTheyChange(t *testing.T) {
+func TestEdge_CreatesNodeAndUpdatesFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := run(t, func(w *world) { w.view.SeeNodes(two()) })
 		node := w.node()
@@ -164,7 +164,7 @@ func TestEdge_MakesTheNodeAndWritesFactsWhenTheyChange(t *testing.T) {
 	})
 }
 
-func TestEdge_WhatIsNotKnownIsLeftOutAndWhatFailsIsAsItWas(t *testing.T) {
+func TestEdge_OmitsUnknownFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, stop := run(t, func(w *world) { w.id = "" })
 		if got := says(w.node().Status); got != "/-/- openhorizon-agent false  0" {
@@ -235,7 +235,7 @@ func served(w *world, lists map[string][]string) {
 }
 
 // A hub that has denied the cluster, and a hub without edge nodes, get no more than a request from time to time.
-func TestEdge_AHubThatRefusesIsAskedLessAndLess(t *testing.T) {
+func TestEdge_BacksOffFromRefusingHub(t *testing.T) {
 	for name, answer := range map[string]error{
 		"denied":        apierrors.NewForbidden(corev1.Resource("edgenodes"), agenttest.ClusterName, errors.New("not accepted")),
 		"not there":     apierrors.NewNotFound(corev1.Resource("edgenodes"), agenttest.ClusterName),
@@ -266,7 +266,7 @@ func TestEdge_AHubThatRefusesIsAskedLessAndLess(t *testing.T) {
 }
 
 // Users change the spec concurrently.
-func TestEdge_AConflictIsTriedAgain(t *testing.T) {
+func TestEdge_RetriesConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conflicts := 2
 		w, _ := run(t, func(w *world) {
@@ -285,7 +285,7 @@ func TestEdge_AConflictIsTriedAgain(t *testing.T) {
 }
 
 // The facts of a cluster are not trusted: the hub accepts the report, whatever they are.
-func TestEdge_OfAHostileClusterSaysWhatTheHubTakes(t *testing.T) {
+func TestEdge_FactsOfHostileClusterAreAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		many := map[string][]string{"a..b/v1": {"x"}, "Upper.Case/v1": {"X"}, "plain/v1": {"z"}}
 		for i := range 600 {
@@ -311,7 +311,7 @@ func TestEdge_OfAHostileClusterSaysWhatTheHubTakes(t *testing.T) {
 	})
 }
 
-func TestArch_StaysWhileANodeHasIt(t *testing.T) {
+func TestArch_IsStable(t *testing.T) {
 	for _, c := range []struct {
 		arches       map[string]int
 		before, want string

@@ -73,7 +73,7 @@ func node(t *testing.T, w *agenttest.World, region, providerID string) {
 	}
 }
 
-func TestLabels_OfTheFlagsComeStayAndGo(t *testing.T) {
+func TestLabels_FromFlags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := labelled(w, map[string]string{"a": "of an admin"})
@@ -129,7 +129,7 @@ func TestLabels_AreDetected(t *testing.T) {
 	})
 }
 
-func TestLabels_WhatIsNotKnownIsLeftOut(t *testing.T) {
+func TestLabels_OmitsUnknown(t *testing.T) {
 	region, cloud, vendor := registration.LabelRegion, registration.LabelCloud, registration.LabelVendor
 	for _, c := range []struct {
 		region, providerID, version string
@@ -156,8 +156,8 @@ func TestLabels_WhatIsNotKnownIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLabels_AFlappingLabelIsWrittenSeldom: the label is written rarely, however often the cluster changes it.
-func TestLabels_AFlappingLabelIsWrittenSeldom(t *testing.T) {
+// TestLabels_FlappingLabelIsWrittenRarely: the label is written rarely, however often the cluster changes it.
+func TestLabels_FlappingLabelIsWrittenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world(t, "v1.35.0")
 		node(t, w, "a", "")
@@ -173,8 +173,8 @@ func TestLabels_AFlappingLabelIsWrittenSeldom(t *testing.T) {
 	})
 }
 
-// TestLabels_ARefusalIsToldAndTriedLessAndLessOften: the admin learns which right is missing.
-func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
+// TestLabels_RefusalIsReportedAndBacksOff: the admin learns which right is missing.
+func TestLabels_RefusalIsReportedAndBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		const says = `user "x" cannot add the label k=v: this needs the RBAC rule {…}`
@@ -207,8 +207,8 @@ func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
 	})
 }
 
-// TestLabels_AreWrittenWhenTheHubSaysThatItIsTime: the hub limits how often agents may change labels. That is not a refusal.
-func TestLabels_AreWrittenWhenTheHubSaysThatItIsTime(t *testing.T) {
+// TestLabels_HonorsRetryAfter: the hub limits how often agents may change labels. That is not a refusal.
+func TestLabels_HonorsRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := labelled(w, nil)

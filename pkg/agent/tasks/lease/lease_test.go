@@ -32,7 +32,7 @@ func renewing(w *agenttest.World) (*health.Health, *agenttest.Facts, func()) {
 	return readiness, facts, stop
 }
 
-func TestLease_IsRenewedAsOftenAsTheHubSaysAndOnlyInItsTime(t *testing.T) {
+func TestLease_IsRenewedAtIntervalOfHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		readiness, _, stop := renewing(w)
@@ -58,7 +58,7 @@ func TestLease_IsRenewedAsOftenAsTheHubSaysAndOnlyInItsTime(t *testing.T) {
 	})
 }
 
-func TestLease_AClockThatTheHubFindsWrongStopsNothing(t *testing.T) {
+func TestLease_ClockSkewStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := renewing(w)
@@ -77,7 +77,7 @@ func TestLease_AClockThatTheHubFindsWrongStopsNothing(t *testing.T) {
 	})
 }
 
-func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
+func TestLease_IsRenewedWhileAPIServerIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, facts, stop := renewing(w)
@@ -91,7 +91,7 @@ func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
 }
 
 // An API server that is starting may reject every identity for a moment.
-func TestLease_TheSessionIsOverWhenTheHubDoesNotKnowTheAgentSeveralTimesInARow(t *testing.T) {
+func TestLease_SessionEndsAfterRepeatedUnauthorized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for refusals, want := range map[int]error{4: nil, 5: hub.ErrRejected} {
 			w := agenttest.NewWorld(t)

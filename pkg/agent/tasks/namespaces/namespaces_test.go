@@ -39,7 +39,7 @@ func running(w *agenttest.World) (*hub.View, *agenttest.Facts, func()) {
 	return view, facts, stop
 }
 
-func TestNamespaces_AreMadeLabelledAndReported(t *testing.T) {
+func TestNamespaces_AreCreatedLabeledAndReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := running(w)
@@ -78,7 +78,7 @@ func TestNamespaces_AreMadeLabelledAndReported(t *testing.T) {
 	})
 }
 
-func TestNamespaces_StayWhenNobodyAsksForThemAnyMore(t *testing.T) {
+func TestNamespaces_RemainWhenNotRequested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := running(w)
@@ -110,7 +110,7 @@ func TestNamespaces_StayWhenNobodyAsksForThemAnyMore(t *testing.T) {
 }
 
 // An attacker who controls the hub, or one of its sets, may try this.
-func TestNamespaces_OfTheClusterItselfAreLeftAlone(t *testing.T) {
+func TestNamespaces_OfClusterAreNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := running(w)
@@ -143,7 +143,7 @@ func TestNamespaces_OfTheClusterItselfAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestNamespaces_AreReleasedWhenTheHubDeniesTheCluster(t *testing.T) {
+func TestNamespaces_AreReleasedOnDenial(t *testing.T) {
 	for name, deny := range map[string]func(*clusterv1.ManagedCluster){
 		"denied":  func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false },
 		"deleted": func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = new(metav1.Now()) },
@@ -177,7 +177,7 @@ func TestNamespaces_AreReleasedWhenTheHubDeniesTheCluster(t *testing.T) {
 	})
 }
 
-func TestNamespaces_WhatFailsIsReportedAndTriedAgain(t *testing.T) {
+func TestNamespaces_ReportsAndRetriesFailures(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("namespaces"), "", errors.New("no such right"))
 	for name, failing := range map[string]struct {
 		refuse func(verb, name string) error
@@ -230,7 +230,7 @@ func when(condition bool, err error) error {
 	return nil
 }
 
-func TestNamespaces_ThatAreBeingDeletedAreNotAvailable(t *testing.T) {
+func TestNamespaces_TerminatingAreNotAvailable(t *testing.T) {
 	for name, labels := range map[string]map[string]string{"made before": {agenttest.HubLabel: "true"}, "another's": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestNamespaces_ThatAreBeingDeletedAreNotAvailable(t *testing.T) {
 }
 
 // However many namespaces there are, and however slow the cluster is, the hub continues to get reports of the cluster.
-func TestNamespaces_KeepNothingElseWaiting(t *testing.T) {
+func TestNamespaces_DoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view, facts, stop := running(w)
@@ -287,7 +287,7 @@ func TestNamespaces_KeepNothingElseWaiting(t *testing.T) {
 	})
 }
 
-func TestNamespaces_NothingIsSaidOfThemWhileTheClusterIsUnhealthy(t *testing.T) {
+func TestNamespaces_AreNotReportedWhileClusterIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, facts, stop := running(w)
@@ -305,7 +305,7 @@ func TestNamespaces_NothingIsSaidOfThemWhileTheClusterIsUnhealthy(t *testing.T) 
 }
 
 // Without the status task it has no right on the hub, and needs none.
-func TestNamespaces_AreMadeAndReportedWithoutTheStatus(t *testing.T) {
+func TestNamespaces_WithoutStatusTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view := hub.NewView(60)

@@ -57,7 +57,7 @@ func expectRunning(t *testing.T, ended <-chan error) {
 	}
 }
 
-func TestRenewal_TheSessionIsOverWithAnotherCertificate(t *testing.T) {
+func TestRenewal_SessionEndsOnNewCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		ended := renewing(w)
@@ -74,7 +74,7 @@ func TestRenewal_TheSessionIsOverWithAnotherCertificate(t *testing.T) {
 	})
 }
 
-func TestRenewal_TheSessionIsOverWithTheIdentity(t *testing.T) {
+func TestRenewal_SessionEndsWithoutIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := renewing(agenttest.NewWorld(t))
 		agenttest.Pass(9 * time.Hour)

@@ -74,7 +74,7 @@ func asMap(claims []clusterv1.ManagedClusterClaim) map[string]string {
 	return m
 }
 
-func TestFacts_NodesAreAddedUpAndThoseThatTakeNoPodsHaveNothingFree(t *testing.T) {
+func TestFacts_SumNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "4", "3500m", false), node("b", "2", "2", true)})
 		o := f.Observe(quiet(t))
@@ -90,7 +90,7 @@ func TestFacts_NodesAreAddedUpAndThoseThatTakeNoPodsHaveNothingFree(t *testing.T
 	})
 }
 
-func TestFacts_AClusterWithoutNodesIsEmptyNotUnknown(t *testing.T) {
+func TestFacts_ClusterWithoutNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 20}, func() {}, nil)
 		if o := f.Observe(quiet(t)); o.Capacity == nil || len(o.Capacity) != 0 || o.Claims == nil {
@@ -99,7 +99,7 @@ func TestFacts_AClusterWithoutNodesIsEmptyNotUnknown(t *testing.T) {
 	})
 }
 
-func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
+func TestFacts_ForbiddenNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 20}, func() {}, nil)
 		refusing := kubefake.NewClientset()
@@ -119,7 +119,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 	})
 }
 
-func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
+func TestFacts_ClaimsAreSortedAndBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 2}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("z", "3"), claim("y", "2"), claim("x", "1"),
 			claim("long", strings.Repeat("x", maxClaim+1)), claim(claimRegion, "mine"), claim("empty", ""), claim(registration.ClaimAgentVersion, "v9"))
@@ -138,7 +138,7 @@ func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
 	})
 }
 
-func TestFacts_ReservedClaimsDoNotCount(t *testing.T) {
+func TestFacts_IgnoreReservedClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		claims := []runtime.Object{claim("x", "1"), claim("y", "2"), claim("a.example.com", "3"), claim("example.com.z", "4")}
 		f, _ := observing(t, Claims{Most: 1, Reserved: []string{".example.com", "none"}}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claims...)
@@ -152,7 +152,7 @@ func TestFacts_ReservedClaimsDoNotCount(t *testing.T) {
 }
 
 // Otherwise the hub would reject all of them, and the rest of the status with them.
-func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
+func TestFacts_LimitClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var claims []runtime.Object
 		for i := range cluster.MaxClusterClaims + 10 {
@@ -166,7 +166,7 @@ func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
 	})
 }
 
-func TestFacts_ClaimsComeAndFailWithTheirCRD(t *testing.T) {
+func TestFacts_ClaimsFollowTheirCRD(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, dynamic := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("x", "1"))
 		var refusal error = apierrors.NewNotFound(clusterClaims.GroupResource(), "")
@@ -187,7 +187,7 @@ func TestFacts_ClaimsComeAndFailWithTheirCRD(t *testing.T) {
 	})
 }
 
-func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
+func TestFacts_IgnoreIrrelevantNodeChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
 		f, _ := observing(t, Claims{Most: 20}, func() { changes++ }, []*corev1.Node{node("a", "1", "1", false)})
@@ -226,7 +226,7 @@ func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 func quiet(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.New(nil)) }
 
 // Other tasks get the sums over the nodes. A missing architecture is counted as the empty one.
-func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
+func TestFacts_NodeArchitectures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
 		for i := range 40 {
@@ -247,7 +247,7 @@ func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
 }
 
 // An agent of one namespace sends no requests that it has no rights for, so that no rejections are logged repeatedly.
-func TestFacts_OfANamespaceAskForNothingElse(t *testing.T) {
+func TestFacts_OfNamespaceSendNoOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, changed := kubefake.NewClientset(), false
 		// It has no client for ClusterClaims.

@@ -25,9 +25,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes: otherwise the hub would reject the whole status, including that the cluster is
+// TestAttack_ReportedFactsAreBounded: otherwise the hub would reject the whole status, including that the cluster is
 // available.
-func TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes(t *testing.T) {
+func TestAttack_ReportedFactsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("9", 1<<20)
 		odd := node("a", "1", "1", false)
@@ -54,7 +54,7 @@ func TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes(t *testing
 }
 
 // An invalid ID is requested again, and no claims are reported without it.
-func TestAttack_AClusterWithAnIDWithoutEnd(t *testing.T) {
+func TestAttack_UnboundedClusterID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)})
 		namespaces := f.spoke.Client.CoreV1().Namespaces()
@@ -75,8 +75,8 @@ func TestAttack_AClusterWithAnIDWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestAttack_ClusterClaimsWithoutEnd: each page has a continue token for another one.
-func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
+// TestAttack_UnboundedClusterClaims: each page has a continue token for another one.
+func TestAttack_UnboundedClusterClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, dynamic := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)})
 		pages := 0
@@ -102,8 +102,8 @@ func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestAttack_AnAPIServerThatSaysMuchOfItsHealth: the message is shortened in the status and in the log.
-func TestAttack_AnAPIServerThatSaysMuchOfItsHealth(t *testing.T) {
+// TestAttack_UnboundedHealthMessage: the message is shortened in the status and in the log.
+func TestAttack_UnboundedHealthMessage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte(strings.Repeat("etcd failed, ", 1<<16)))

@@ -18,7 +18,7 @@ func resources(cpu string) clusterv1.ResourceList {
 	return clusterv1.ResourceList{"cpu": resource.MustParse(cpu)}
 }
 
-func TestStatus_ThePatchIsForOneVersionOfOneClusterAndHasOnlyWhatChanges(t *testing.T) {
+func TestStatus_PatchHasOnlyChangesAndVersion(t *testing.T) {
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", ResourceVersion: "7"}}
 	c.Status.Version.Kubernetes = "v1"
 	c.Status.Capacity = resources("4")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestProbe_SaysWhatTheAPIServerSays(t *testing.T) {
+func TestProbe_ReportsAPIServerHealth(t *testing.T) {
 	for name, c := range map[string]struct {
 		live, healthz int
 		want          string

@@ -13,7 +13,7 @@ import (
 )
 
 // Private claims are not reported to the hub, and do not count towards the limit of those that are. A claim that is labelled later is withdrawn.
-func TestClaims_ThatAreNotForTheHubStay(t *testing.T) {
+func TestClaims_PrivateOnesAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, also, forAll := claim("a", "secret"), claim("id.k8s.io", "own"), claim("b", "1")
 		own.SetLabels(map[string]string{labelSpokeOnly: ""})

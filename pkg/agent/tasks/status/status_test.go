@@ -37,7 +37,7 @@ func reporting(w *agenttest.World, s task.Session, cluster *hub.ClusterConfig) (
 	return view, facts, w.Run(s, reports)
 }
 
-func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
+func TestStatus_UnchangedIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
@@ -69,7 +69,7 @@ func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
 }
 
 // The agent's own claims are reported beside those of the cluster, which cannot replace them.
-func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
+func TestStatus_ReportsVersionAndCA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := w.Session()
@@ -86,7 +86,7 @@ func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
 	})
 }
 
-func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
+func TestStatus_UnhealthyAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
@@ -108,7 +108,7 @@ func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestStatus_WhatTheHubHasGivenUpIsPutRight(t *testing.T) {
+func TestStatus_RestoresAvailableCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
@@ -125,7 +125,7 @@ func TestStatus_WhatTheHubHasGivenUpIsPutRight(t *testing.T) {
 	})
 }
 
-func TestStatus_AConflictIsTriedAgainAtOnce(t *testing.T) {
+func TestStatus_RetriesConflictAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view, facts, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
@@ -150,7 +150,7 @@ func TestStatus_AConflictIsTriedAgainAtOnce(t *testing.T) {
 	})
 }
 
-func TestStatus_ChangesAreGathered(t *testing.T) {
+func TestStatus_CoalescesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view, _, stop := reporting(w, w.Session(), &hub.ClusterConfig{})
@@ -167,7 +167,7 @@ func TestStatus_ChangesAreGathered(t *testing.T) {
 	})
 }
 
-func TestCluster_ANewAddressOfTheClusterIsToldToTheHub(t *testing.T) {
+func TestCluster_ReportsNewAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := w.Session()
@@ -187,7 +187,7 @@ func TestCluster_ANewAddressOfTheClusterIsToldToTheHub(t *testing.T) {
 	})
 }
 
-func TestCluster_AClusterThatMayNotBeChangedHasAStatusAllTheSame(t *testing.T) {
+func TestCluster_ForbiddenUpdateStillReportsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		w.Set(func() {

@@ -45,8 +45,8 @@ func TestTask(t *testing.T) {
 	runTask(t, Rights, func(*Options, string) {})
 }
 
-// TestTask_InANamespace has a Role in its namespace, and no rights outside of it.
-func TestTask_InANamespace(t *testing.T) {
+// TestTask_InNamespace has a Role in its namespace, and no rights outside of it.
+func TestTask_InNamespace(t *testing.T) {
 	runTask(t, NamespaceRights, func(o *Options, namespace string) { o.Namespace = namespace })
 }
 
@@ -134,8 +134,8 @@ func runTask(t *testing.T, stated rights.Rights, set func(o *Options, namespace 
 	})
 }
 
-// TestRights_OfANamespaceAreNowhereElse: the task has the rights that follow from its flags.
-func TestRights_OfANamespaceAreNowhereElse(t *testing.T) {
+// TestRights_AreLimitedToNamespace: the task has the rights that follow from its flags.
+func TestRights_AreLimitedToNamespace(t *testing.T) {
 	o := NewOptions()
 	if got := New(o, &spoke.Cluster{}).Rights; len(got.Own.Cluster) == 0 {
 		t.Error("works of the whole cluster need no ClusterRole")
@@ -146,8 +146,8 @@ func TestRights_OfANamespaceAreNowhereElse(t *testing.T) {
 	}
 }
 
-// TestOptions_OfUpgrades: the flag is the name of a repository, needs works, and adds the right to one Deployment.
-func TestOptions_OfUpgrades(t *testing.T) {
+// TestOptions_UpgradeFlag: the flag is the name of a repository, needs works, and adds the right to one Deployment.
+func TestOptions_UpgradeFlag(t *testing.T) {
 	o := NewOptions()
 	o.Enabled, o.AgentID = true, registration.KlusterletAgentPrefix+"k1"
 	if got := o.own(&spoke.Cluster{Namespace: "n"}); got.Repository != "" || got.Klusterlet != "k1" {

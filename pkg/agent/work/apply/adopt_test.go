@@ -62,9 +62,9 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdopt_WhatIsKnown: an object that lost its reference is the work's by the recorded UID, and one that another client has created in its place is
+// TestAdopt_KnownUID: an object that lost its reference is the work's by the recorded UID, and one that another client has created in its place is
 // not.
-func TestAdopt_WhatIsKnown(t *testing.T) {
+func TestAdopt_KnownUID(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	var acquired []Acquisition
@@ -87,8 +87,8 @@ func TestAdopt_WhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestAdopt_OfAnotherWork: an object that another work created is shared, unless this work must not have it.
-func TestAdopt_OfAnotherWork(t *testing.T) {
+// TestAdopt_OfOtherWork: an object that another work created is shared, unless this work must not have it.
+func TestAdopt_OfOtherWork(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
 	b.Acquired = func(how Acquisition) { t.Errorf("it is %s", how) }

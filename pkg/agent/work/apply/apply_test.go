@@ -51,7 +51,7 @@ func TestUpdate(t *testing.T) {
 	w.expect(have, "map[a:1 c:3]", "data")
 }
 
-func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {
+func TestUpdate_PreservesServerAndControllerFields(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	for _, m := range []Manifest{
@@ -86,7 +86,7 @@ func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {
 	}
 }
 
-func TestUpdate_SaysWhatCannotBeChanged(t *testing.T) {
+func TestUpdate_ReportsImmutableFields(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	bindings := configMaps.GroupVersion().WithResource("rolebindings")
@@ -102,7 +102,7 @@ func TestUpdate_SaysWhatCannotBeChanged(t *testing.T) {
 	}
 }
 
-func TestApply_SendsNothingForWhatIsAsItWasLast(t *testing.T) {
+func TestApply_SkipsUnchanged(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
 	m := w.deployment(UpdateStrategy{}, 1)

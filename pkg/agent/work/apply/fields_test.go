@@ -24,8 +24,8 @@ var (
 	webhooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 )
 
-// TestUpdate_WhatOthersSetIsTheirs has one row for each program of a cluster that sets fields which a manifest does not name.
-func TestUpdate_WhatOthersSetIsTheirs(t *testing.T) {
+// TestUpdate_PreservesFieldsOfOthers has one row for each program of a cluster that sets fields which a manifest does not name.
+func TestUpdate_PreservesFieldsOfOthers(t *testing.T) {
 	deployment := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}, spec: {selector: {matchLabels: {app: d}}, " +
 		"template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i, env: [{name: A, value: a}]}]}}}}"
 	for name, row := range map[string]struct {
@@ -166,8 +166,8 @@ func TestStrategy_Changes(t *testing.T) {
 	})
 }
 
-// TestUpdate_WhatCannotBeApplied: an object that cannot be applied is replaced, as before server-side apply existed.
-func TestUpdate_WhatCannotBeApplied(t *testing.T) {
+// TestUpdate_FallsBackToReplace: an object that cannot be applied is replaced, as before server-side apply existed.
+func TestUpdate_FallsBackToReplace(t *testing.T) {
 	for name, spec := range map[string]string{
 		"an unknown field":        "{selector: {matchLabels: {app: d}}, unknown: field, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i}]}}}",
 		"an item that is doubled": "{selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i, env: [{name: A, value: a}, {name: A, value: b}]}]}}}",
@@ -211,9 +211,9 @@ func TestUpdate_Secrets(t *testing.T) {
 	}
 }
 
-// TestIgnoreFields_StayWhenAnotherChanges: a field that is applied when the object is created, and ignored after that, is not removed with the next
+// TestIgnoreFields_RetainedWhenOthersChange: a field that is applied when the object is created, and ignored after that, is not removed with the next
 // manifest.
-func TestIgnoreFields_StayWhenAnotherChanges(t *testing.T) {
+func TestIgnoreFields_RetainedWhenOthersChange(t *testing.T) {
 	text := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {kept: ours}}, spec: {replicas: 1, minReadySeconds: SECONDS, selector: {matchLabels: {app: d}}, " +
 		"template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i, args: [x], env: [{name: A, value: a}, {name: B, value: b}]}, {name: d, image: j}]}}}}"
 	ignore := []workv1.IgnoreField{{Condition: workv1.IgnoreFieldsConditionOnSpokePresent,

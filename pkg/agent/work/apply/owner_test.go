@@ -80,9 +80,9 @@ func TestOwner_WithoutUID(t *testing.T) {
 	}
 }
 
-// TestOwner_ConfigMapsAreNoRivalsOfTheCluster: a user who may write ConfigMaps in a namespace must not block an agent of the whole cluster from
+// TestOwner_ConfigMapsDoNotBlockCluster: a user who may write ConfigMaps in a namespace must not block an agent of the whole cluster from
 // changing its objects there. Among agents of namespaces, ConfigMaps are rivals.
-func TestOwner_ConfigMapsAreNoRivalsOfTheCluster(t *testing.T) {
+func TestOwner_ConfigMapsDoNotBlockCluster(t *testing.T) {
 	record := Owner{Name: RecordPrefix + "x", UID: "r", Namespace: "n"}
 	applied := Owner{Name: "x", UID: "a"}
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "o"}

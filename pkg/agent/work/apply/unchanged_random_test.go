@@ -148,8 +148,8 @@ func (r random) patch(spec map[string]any) (manager string, how types.PatchType,
 	return manager, how, map[string]any{"spec": map[string]any{name: value}}
 }
 
-// TestUnchanged_OfRandomThings: whatever is applied, and changed by others, no write is skipped that would change anything.
-func TestUnchanged_OfRandomThings(t *testing.T) {
+// TestUnchanged_RandomObjects: whatever is applied, and changed by others, no write is skipped that would change anything.
+func TestUnchanged_RandomObjects(t *testing.T) {
 	const rounds, seed = 300, 1
 	w := newWorld(t)
 	resource, a := w.things(), w.work("a")

@@ -124,8 +124,8 @@ func (w *world) thing(resource schema.GroupVersionResource, text string) Manifes
 	return m
 }
 
-// TestUnchanged_WhatTheServerSays: no write is skipped that would change anything, and common ones without a change are skipped.
-func TestUnchanged_WhatTheServerSays(t *testing.T) {
+// TestUnchanged_ServerResponses: no write is skipped that would change anything, and common ones without a change are skipped.
+func TestUnchanged_ServerResponses(t *testing.T) {
 	w := newWorld(t)
 	resource := w.things()
 	type other struct {

@@ -124,8 +124,8 @@ func TestWatcher(t *testing.T) {
 	worktest.Eventually(t, "it is known to be back", func() bool { return w.times("a") > before })
 }
 
-// TestWatcher_OfWhatIsNotThere: a watch of an object that does not exist reports its creation.
-func TestWatcher_OfWhatIsNotThere(t *testing.T) {
+// TestWatcher_MissingObject: a watch of an object that does not exist reports its creation.
+func TestWatcher_MissingObject(t *testing.T) {
 	w := newWorld(t, worktest.Config(t))
 	w.Watch(w.context(), "a", w.target("cm"), "")
 	worktest.Eventually(t, "it is watched", func() bool { return w.Fresh(w.target("cm"), "") })
@@ -134,7 +134,7 @@ func TestWatcher_OfWhatIsNotThere(t *testing.T) {
 	worktest.Eventually(t, "it has come", func() bool { return w.times("a") > before && !w.Fresh(w.target("cm"), "") })
 }
 
-func TestWatcher_HasABound(t *testing.T) {
+func TestWatcher_IsBounded(t *testing.T) {
 	w := newWorld(t, worktest.Config(t))
 	ctx := w.context()
 	w.Most = 1
@@ -147,8 +147,8 @@ func TestWatcher_HasABound(t *testing.T) {
 	}
 }
 
-// TestWatcher_ThatMayNotWatch: without the right to watch, an object is never reported as unchanged.
-func TestWatcher_ThatMayNotWatch(t *testing.T) {
+// TestWatcher_WithoutPermission: without the right to watch, an object is never reported as unchanged.
+func TestWatcher_WithoutPermission(t *testing.T) {
 	config := worktest.Config(t)
 	config.Impersonate.UserName = "nobody"
 	w := newWorld(t, config)

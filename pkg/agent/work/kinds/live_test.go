@@ -39,9 +39,9 @@ func resourcesOf(groupVersion string, names ...string) string {
 	return fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[%s]}`, groupVersion, text)
 }
 
-// TestAttack_NoAnswerIsNoProof: a resource counts as not served only if the cluster has answered all requests. Otherwise an agent would treat
+// TestAttack_MissingResponseIsNotAbsence: a resource counts as not served only if the cluster has answered all requests. Otherwise an agent would treat
 // existing objects as gone, among them those that stay when their work is deleted.
-func TestAttack_NoAnswerIsNoProof(t *testing.T) {
+func TestAttack_MissingResponseIsNotAbsence(t *testing.T) {
 	const none, fails = "", "<error>"
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, row := range map[string]struct {

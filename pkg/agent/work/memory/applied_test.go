@@ -36,8 +36,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// TestApplied_OfAnotherAgent: an agent finds the records of upstream's agent, and upstream's agent finds them again.
-func TestApplied_OfAnotherAgent(t *testing.T) {
+// TestApplied_OfOtherAgent: an agent finds the records of upstream's agent, and upstream's agent finds them again.
+func TestApplied_OfOtherAgent(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	before := must[*Record](t)(theirs.Make(ctx, "w", nil, false))
 	if _, err := theirs.client.Patch(ctx, before.Owner.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{}); err != nil {
@@ -56,8 +56,8 @@ func TestApplied_OfAnotherAgent(t *testing.T) {
 	}
 }
 
-// TestApplied_TakenBack: of two running agents, neither takes over a record all the time.
-func TestApplied_TakenBack(t *testing.T) {
+// TestApplied_TakeoverDoesNotFlap: of two running agents, neither takes over a record all the time.
+func TestApplied_TakeoverDoesNotFlap(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	taken := func() int64 {
 		for _, a := range []*Applied{theirs, ours} {

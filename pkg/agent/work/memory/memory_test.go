@@ -188,8 +188,8 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// TestMemory_OfAnotherAgent: the records of several agents are distinguished, and an agent finds those of another agent of the same hub.
-func TestMemory_OfAnotherAgent(t *testing.T) {
+// TestMemory_OfOtherAgent: the records of several agents are distinguished, and an agent finds those of another agent of the same hub.
+func TestMemory_OfOtherAgent(t *testing.T) {
 	inEachHome(t, func(h *home) {
 		theirs, ours, elsewhere := h.agent("", "their-id"), h.agent("", "our-id"), h.agent("other", "our-id")
 		before := h.make(theirs, "w")

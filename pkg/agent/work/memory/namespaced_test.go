@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestNamespaced_FitsAnObject: the record of the largest work fits into an object, and a larger one is rejected before any write.
-func TestNamespaced_FitsAnObject(t *testing.T) {
+// TestNamespaced_FitsObject: the record of the largest work fits into an object, and a larger one is rejected before any write.
+func TestNamespaced_FitsObject(t *testing.T) {
 	h := &home{T: t, client: worktest.Client(t), namespace: worktest.Namespace(t)}
 	m := h.agent("", "")
 	r := h.make(m, strings.Repeat("w", 188))
@@ -43,8 +43,8 @@ func TestNamespaced_FitsAnObject(t *testing.T) {
 	}
 }
 
-// TestNamespaced_AnAgentOfTheClusterGoesBefore: an agent of the whole cluster has priority. Its records cannot be read here.
-func TestNamespaced_AnAgentOfTheClusterGoesBefore(t *testing.T) {
+// TestNamespaced_AgentOfClusterHasPriority: an agent of the whole cluster has priority. Its records cannot be read here.
+func TestNamespaced_AgentOfClusterHasPriority(t *testing.T) {
 	m := NewNamespaced(worktest.Client(t), worktest.Namespace(t), HubHash(t.Name()), "")
 	ref := metav1.OwnerReference{APIVersion: apply.WorkGroup + "/v1", Kind: apply.AppliedKind, Name: "x", UID: "x"}
 	if rival, err := m.Rival(t.Context(), ref); err != nil || rival != "x of an agent of the whole cluster" {

@@ -18,9 +18,9 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestAttack_ARecordOfObjectsWithoutEnd: a cluster that is not trusted has a record that names any number of objects, and rejects each request. Only
+// TestAttack_UnboundedRecord: a cluster that is not trusted has a record that names any number of objects, and rejects each request. Only
 // a few objects are named, and after the timeout no more requests are sent.
-func TestAttack_ARecordOfObjectsWithoutEnd(t *testing.T) {
+func TestAttack_UnboundedRecord(t *testing.T) {
 	record := func(objects int) WorkRecord {
 		r := WorkRecord{Work: "w", object: &workv1.AppliedManifestWork{}}
 		r.object.Name, r.object.UID = "h-w", "u"

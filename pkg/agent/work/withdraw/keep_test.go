@@ -20,7 +20,7 @@ import (
 
 // The garbage collector may be slower than the response about a record whose deletion has started, or faster. End requests orphaning once: if it were
 // requested again each time it is done, the record would never be gone.
-func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
+func TestFinalize_OrphanRequestsGarbageCollectorOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow  bool
 		waits string
@@ -90,10 +90,10 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 	}
 }
 
-// TestAttack_ARecordThatOthersEndKeepsWhatItOwns: another user deletes a record in the background, and removes the agent's finalizer; a third
+// TestAttack_RecordDeletedByOthersOrphansObjects: another user deletes a record in the background, and removes the agent's finalizer; a third
 // finalizer still blocks the deletion. No request to orphan the objects was sent then, and the garbage collector would delete those that the record
 // does not name.
-func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
+func TestAttack_RecordDeletedByOthersOrphansObjects(t *testing.T) {
 	for name, before := range map[string]func(w *world){
 		"by hand": func(w *world) {
 			if err := w.cluster.records.Delete(w.Context(), w.own()[0].object.Name, metav1.DeleteOptions{}); err != nil {

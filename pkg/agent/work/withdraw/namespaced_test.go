@@ -90,7 +90,7 @@ func (w *team) end(fate Fate) (waited string) {
 	return waited
 }
 
-func TestNamespaced_EndDeletesWhatItBroughtAndNothingElse(t *testing.T) {
+func TestNamespaced_FinalizeDeletesOwnedOnly(t *testing.T) {
 	w := newTeam(t)
 	owner := w.record("w", w.target("brought"), w.target("shared"), w.target("theirs"), w.target("missing"),
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gone"}, Namespace: w.namespace, Name: "x"},
@@ -125,7 +125,7 @@ func TestNamespaced_EndDeletesWhatItBroughtAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestNamespaced_EndKeepsWhatItBrought(t *testing.T) {
+func TestNamespaced_FinalizeOrphans(t *testing.T) {
 	w := newTeam(t)
 	owner := w.record("w", w.target("brought"))
 	w.configMap("brought", nil, owner)
@@ -140,7 +140,7 @@ func TestNamespaced_EndKeepsWhatItBrought(t *testing.T) {
 }
 
 // Objects with finalizers of others are waited for, and reported.
-func TestNamespaced_EndWaits(t *testing.T) {
+func TestNamespaced_FinalizeWaits(t *testing.T) {
 	w := newTeam(t)
 	owner := w.record("w", w.target("brought"))
 	w.configMap("brought", []string{"example.com/held"}, owner)
@@ -174,7 +174,7 @@ func TestNamespaced_EndWaits(t *testing.T) {
 }
 
 // A record is not deleted because of an object that the cluster serves and the user may not read: the object may exist.
-func TestNamespaced_EndRefusesWhatItMayNotSee(t *testing.T) {
+func TestNamespaced_FinalizeRefusesUnreadable(t *testing.T) {
 	w := newTeam(t)
 	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	w.record("w", apply.Target{GroupVersionResource: roles, Namespace: w.namespace, Name: "x"})
@@ -183,8 +183,8 @@ func TestNamespaced_EndRefusesWhatItMayNotSee(t *testing.T) {
 	}
 }
 
-// TestAttack_ARecordInANamespaceDeletesNothingThatItDoesNotOwn: a user who may write ConfigMaps in the namespace names existing objects in a record.
-func TestAttack_ARecordInANamespaceDeletesNothingThatItDoesNotOwn(t *testing.T) {
+// TestAttack_NamespacedRecordDeletesOnlyOwned: a user who may write ConfigMaps in the namespace names existing objects in a record.
+func TestAttack_NamespacedRecordDeletesOnlyOwned(t *testing.T) {
 	w := newTeam(t)
 	forged := w.record("forged", w.target("theirs"), w.target("anew"))
 	w.configMap("theirs", nil)

@@ -22,7 +22,7 @@ import (
 
 // An object that was applied in a version that the cluster no longer serves exists in another version. No other requests are sent: none for all
 // groups.
-func TestEnd_InTheVersionThatIsServed(t *testing.T) {
+func TestFinalize_InServedVersion(t *testing.T) {
 	w := newWorld(t)
 	scalers := schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 	old := apply.Target{GroupVersionResource: scalers, Namespace: w.namespace, Name: "old"}
@@ -57,7 +57,7 @@ func TestEnd_InTheVersionThatIsServed(t *testing.T) {
 }
 
 // A cluster that is not trusted returns any number of versions of the group, none of which has the resource.
-func TestOtherVersion_OfAClusterThatLies(t *testing.T) {
+func TestOtherVersion_HostileCluster(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)

@@ -150,7 +150,7 @@ func (w *world) collected() {
 	worktest.Eventually(w.T, "garbage is collected", func() bool { return w.get("garbage") == nil })
 }
 
-func TestEnd_Delete(t *testing.T) {
+func TestFinalize_Delete(t *testing.T) {
 	w := newWorld(t)
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	owner := w.record("w", w.target("brought"), w.target("shared"), w.target("theirs"), w.target("missing"),
@@ -190,7 +190,7 @@ func TestEnd_Delete(t *testing.T) {
 }
 
 // A tenant writes a record in the agent's name about objects of others: in its own name, and with the reference of a real one.
-func TestEnd_ByAForgedRecordDeletesNothing(t *testing.T) {
+func TestFinalize_ForgedRecordDeletesNothing(t *testing.T) {
 	w := newWorld(t)
 	real := w.record("real", w.target("brought"))
 	w.configMap("brought", nil, real)
@@ -218,7 +218,7 @@ func TestEnd_ByAForgedRecordDeletesNothing(t *testing.T) {
 }
 
 // Kept objects stay after the garbage collector has run, even those that no record names; and they have no owner any more.
-func TestEnd_Keep(t *testing.T) {
+func TestFinalize_Orphan(t *testing.T) {
 	w := newWorld(t)
 	owner := w.record("w", w.target("brought"), w.target("missing"))
 	w.configMap("brought", nil, owner)
@@ -233,7 +233,7 @@ func TestEnd_Keep(t *testing.T) {
 }
 
 // A user starts with delete, and then chooses keep: objects that still exist stay.
-func TestEnd_KeepAfterDelete(t *testing.T) {
+func TestFinalize_OrphanAfterDelete(t *testing.T) {
 	w := newWorld(t)
 	owner := w.record("w", w.target("held"), w.target("late"))
 	w.configMap("held", []string{"example.com/held"}, owner)
@@ -256,7 +256,7 @@ func TestEnd_KeepAfterDelete(t *testing.T) {
 	}
 }
 
-func TestEnd_WaitsForFinalizersOfOthers(t *testing.T) {
+func TestFinalize_WaitsForFinalizersOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")
 	w.finalizers(memory.Finalizer, "example.com/held")
@@ -272,7 +272,7 @@ func TestEnd_WaitsForFinalizersOfOthers(t *testing.T) {
 }
 
 // After a crash at any of its writes, it continues: an object that stays is never garbage.
-func TestEnd_ResumesAfterACrashAtEachWrite(t *testing.T) {
+func TestFinalize_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	for writes := int64(0); writes < 8; writes++ {
 		for _, fate := range []Fate{Keep, Delete} {
@@ -350,7 +350,7 @@ func TestRecords(t *testing.T) {
 }
 
 // A record that replaced the one that was read stays.
-func TestEnd_DeletesNoOtherRecordOfTheName(t *testing.T) {
+func TestFinalize_RetainsRecreatedRecord(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")
 	read := w.own()[0]

@@ -120,7 +120,7 @@ func wantSelected(t *testing.T, how string, s labels.Selector, err error, fails 
 	}
 }
 
-func TestEveryVersionAnswersTheSame(t *testing.T) {
+func TestEveryVersionSelectsTheSame(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			old := &v1beta1.ManagedClusterSet{
@@ -156,7 +156,7 @@ func TestEveryVersionAnswersTheSame(t *testing.T) {
 	}
 }
 
-func TestFor_ASetThatWasNeverConvertedIsSelectedByItsName(t *testing.T) {
+func TestFor_UnconvertedSetIsSelectedByName(t *testing.T) {
 	set := &cluster.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "dev"}}
 	s, err := For(set)
 	wantSelected(t, "internal", s, err, false, []string{"dev"})

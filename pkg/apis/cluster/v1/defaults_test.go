@@ -33,7 +33,7 @@ func receive(t *testing.T, fields string) *cluster.ManagedCluster {
 	return object.(*cluster.ManagedCluster)
 }
 
-func TestDefaults_TheLeaseIs60SecondsUnlessGiven(t *testing.T) {
+func TestDefaults_LeaseDuration(t *testing.T) {
 	for fields, want := range map[string]int32{
 		`"metadata":{"name":"c1"}`:          60,
 		`"spec":{}`:                         60,
@@ -50,7 +50,7 @@ func TestDefaults_TheLeaseIs60SecondsUnlessGiven(t *testing.T) {
 }
 
 // The Go clients of upstream's types have no omitempty on some fields.
-func TestDecoding_TakesTheNullsThatUpstreamsClientsSend(t *testing.T) {
+func TestDecoding_AcceptsNullsOfUpstreamClients(t *testing.T) {
 	c := receive(t, `"metadata":{"name":"c1","creationTimestamp":null,"labels":null},
 		"spec":{"hubAcceptsClient":false,"managedClusterClientConfigs":null,
 			"taints":[{"key":"a","effect":"NoSelect","timeAdded":null}]},
@@ -60,7 +60,7 @@ func TestDecoding_TakesTheNullsThatUpstreamsClientsSend(t *testing.T) {
 	}
 }
 
-func TestEncoding_HasTheFieldsThatUpstreamsClientsExpect(t *testing.T) {
+func TestEncoding_HasFieldsOfUpstreamClients(t *testing.T) {
 	data, err := runtime.Encode(codecs.LegacyCodec(v1.SchemeGroupVersion), &cluster.ManagedCluster{
 		Spec: cluster.ManagedClusterSpec{Taints: []cluster.Taint{{Key: "a"}}},
 	})
@@ -89,7 +89,7 @@ func TestEncoding_HasTheFieldsThatUpstreamsClientsExpect(t *testing.T) {
 	}
 }
 
-func TestDecoding_RefusesWhatItDoesNotKnow(t *testing.T) {
+func TestDecoding_RejectsUnknownFields(t *testing.T) {
 	for _, fields := range []string{`"spec":{"hubAccepts":true}`, `"spec":{"hubAcceptsClient":"yes"}`, `"spec":[]`} {
 		data := `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster",` + fields + `}`
 		if _, err := runtime.Decode(codecs.UniversalDecoder(cluster.SchemeGroupVersion), []byte(data)); err == nil {

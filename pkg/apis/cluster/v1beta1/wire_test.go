@@ -36,7 +36,7 @@ func served(t *testing.T, sent string) string {
 }
 
 // Readers of the field take the list as it is, and every value in it as text: null, or a number that nobody asked for, ends them.
-func TestPlacementDecision_HasAlwaysAListAndReasons(t *testing.T) {
+func TestPlacementDecision_AlwaysHasListAndReasons(t *testing.T) {
 	const head = `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"PlacementDecision","metadata":{"name":"a"}`
 	for sent, want := range map[string]string{
 		head + `}`:                             `"decisions":[]`,

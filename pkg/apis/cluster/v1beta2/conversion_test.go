@@ -87,7 +87,7 @@ func exclusive(name, key, value string) *cluster.ManagedClusterSet {
 	}
 }
 
-func TestV1beta2_AClientThatEditsSomethingElseLosesNothing(t *testing.T) {
+func TestV1beta2_UnrelatedEditLosesNothing(t *testing.T) {
 	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, clusterfuzzer.Funcs), rand.NewSource(rand.Int63()), codecs)
 	for range 500 {
 		stored := &cluster.ManagedClusterSet{}
@@ -111,7 +111,7 @@ func TestV1beta2_AClientThatEditsSomethingElseLosesNothing(t *testing.T) {
 	}
 }
 
-func TestV1beta2_ShowsAnExclusiveLabelAsWhatSelectsTheSameClusters(t *testing.T) {
+func TestV1beta2_ShowsExclusiveLabelAsSelector(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  *cluster.ManagedClusterSet
 		want v1beta2.ManagedClusterSelector
@@ -144,7 +144,7 @@ func withKind(set *v1beta2.ManagedClusterSet) *v1beta2.ManagedClusterSet {
 	return set
 }
 
-func TestV1beta2_AClientThatChangesTheSelectorWinsOverTheAnnotation(t *testing.T) {
+func TestV1beta2_SelectorChangeOverridesAnnotation(t *testing.T) {
 	matches := func(labels map[string]string) v1beta2.ManagedClusterSelector {
 		return v1beta2.ManagedClusterSelector{SelectorType: "LabelSelector", LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}
 	}
@@ -176,7 +176,7 @@ func TestV1beta2_AClientThatChangesTheSelectorWinsOverTheAnnotation(t *testing.T
 	}
 }
 
-func TestV1beta2_AClientThatDropsTheAnnotationMakesTheSetWhatItSees(t *testing.T) {
+func TestV1beta2_DroppedAnnotationConvertsSet(t *testing.T) {
 	seen := inV1beta2(t, exclusive("apac", regionKey, "apac"))
 	delete(seen.Annotations, annotation)
 	if got := write(t,
@@ -185,7 +185,7 @@ func TestV1beta2_AClientThatDropsTheAnnotationMakesTheSetWhatItSees(t *testing.T
 	}
 }
 
-func TestV1beta2_AnAnnotationThatIsNotTheServersIsDropped(t *testing.T) {
+func TestV1beta2_InvalidAnnotationIsDropped(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "null", "{}", "[]", `{"selectorType":"ExclusiveLabel"}`, `{"selectorType":"LabelSelector","labelSelector":{}}`,
 		`{"exclusiveLabel":{"key":"` + regionKey + `","value":"apac"}}`,
@@ -205,7 +205,7 @@ func TestV1beta2_AnAnnotationThatIsNotTheServersIsDropped(t *testing.T) {
 }
 
 // Otherwise a v1beta2 client that edits something else would make the set claim a label.
-func TestV1beta2_DoesNotShowAnAnnotationThatAV1beta1ClientMadeUp(t *testing.T) {
+func TestV1beta2_DoesNotShowForgedAnnotation(t *testing.T) {
 	forged := inV1beta2(t, exclusive("apac", regionKey, "apac")).Annotations
 	stored := &cluster.ManagedClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "apac", Annotations: maps.Clone(forged)},
@@ -224,7 +224,7 @@ func TestV1beta2_DoesNotShowAnAnnotationThatAV1beta1ClientMadeUp(t *testing.T) {
 	}
 }
 
-func TestBothVersions_ReadEverySpellingOfTheSetNameSelector(t *testing.T) {
+func TestBothVersions_ReadEverySelectorSpelling(t *testing.T) {
 	for _, spelling := range []string{"", "LegacyClusterSetLabel", "ExclusiveClusterSetLabel"} {
 		for version, want := range map[string]string{"v1beta1": "LegacyClusterSetLabel", "v1beta2": "ExclusiveClusterSetLabel"} {
 			sent := map[string]any{
@@ -247,7 +247,7 @@ func TestBothVersions_ReadEverySpellingOfTheSetNameSelector(t *testing.T) {
 	}
 }
 
-func TestBothVersions_ASetWithoutSpecOrWithNullsIsSelectedByItsName(t *testing.T) {
+func TestBothVersions_EmptySpecSelectsByName(t *testing.T) {
 	for _, version := range []string{"v1beta1", "v1beta2"} {
 		for _, spec := range []string{
 			`"spec":{}`, `"spec":null`, `"status":{"conditions":null}`, `"spec":{"clusterSelector":null}`,

@@ -42,7 +42,7 @@ func config(url string, bundle int) func(int) cluster.ClientConfig {
 	return func(int) cluster.ClientConfig { return cluster.ClientConfig{URL: url, CABundle: make([]byte, bundle)} }
 }
 
-func TestBounds_OfEveryFieldThatOthersFill(t *testing.T) {
+func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 	ofSpec := func(fill func(*cluster.ManagedClusterSpec, int)) func(now, before int) field.ErrorList {
 		return func(now, before int) field.ErrorList {
 			c, old := validCluster(), validCluster()

@@ -122,7 +122,7 @@ func TestValidateManagedCluster_Changed(t *testing.T) {
 	}
 }
 
-func TestValidateManagedCluster_TheNameIsADNSLabel(t *testing.T) {
+func TestValidateManagedCluster_NameIsDNSLabel(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"c1": true, "1": true, "a-b": true, strings.Repeat("x", 63): true,
 		"a.b": false, "A": false, "a_b": false, "-a": false, "a-": false, "*": false, "a/b": false,
@@ -144,7 +144,7 @@ func TestValidateManagedCluster_TheNameIsADNSLabel(t *testing.T) {
 		forbidden+"metadata.namespace")
 }
 
-func TestValidateManagedClusterUpdate_WhatIdentifiesTheClusterStays(t *testing.T) {
+func TestValidateManagedClusterUpdate_IdentityIsImmutable(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*cluster.ManagedCluster)
 		want   string
@@ -215,7 +215,7 @@ func update(taints, old []cluster.Taint, now time.Time) field.ErrorList {
 	return ValidateManagedClusterUpdate(changed, before)
 }
 
-func TestTaints_TheServerSaysWhenTheyWereAdded(t *testing.T) {
+func TestTaints_ServerSetsTimeAdded(t *testing.T) {
 	now, earlier := time.Unix(1_000_000, 123_456_789), metav1.Unix(500, 0)
 	wire := metav1.Unix(1_000_000, 0)
 	taint := func(key, value string, effect cluster.TaintEffect, added metav1.Time) cluster.Taint {

@@ -141,7 +141,7 @@ func TestValidateManagedClusterSet_Name(t *testing.T) {
 	wantErrors(t, ValidateManagedClusterSetUpdate(renamed, setWith(byName)), invalid+"metadata.name")
 }
 
-func TestValidateManagedClusterSet_AManagedNamespaceIsADNSLabelAndThereOnce(t *testing.T) {
+func TestValidateManagedClusterSet_ManagedNamespaces(t *testing.T) {
 	for _, c := range []struct{ names, want []string }{
 		{[]string{"a", "b"}, nil},
 		{[]string{"a", "a"}, []string{duplicate + "spec.managedNamespaces[1].name"}},
@@ -171,7 +171,7 @@ func binding(name, set string) *cluster.ManagedClusterSetBinding {
 	return b
 }
 
-func TestValidateManagedClusterSetBinding_IsNamedLikeItsSet(t *testing.T) {
+func TestValidateManagedClusterSetBinding_NameMatchesSet(t *testing.T) {
 	for _, c := range []struct{ name, set, want string }{
 		{"dev", "dev", ""},
 		{"a.b", "a.b", ""},
@@ -190,7 +190,7 @@ func TestValidateManagedClusterSetBinding_IsNamedLikeItsSet(t *testing.T) {
 	wantErrors(t, ValidateManagedClusterSetBinding(unnamespaced), required+"metadata.namespace")
 }
 
-func TestValidateManagedClusterSetBindingUpdate_TheSetStays(t *testing.T) {
+func TestValidateManagedClusterSetBindingUpdate_SetIsImmutable(t *testing.T) {
 	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", "dev"), binding("dev", "dev")))
 	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", "qa"), binding("dev", "dev")), invalid+"spec.clusterSet")
 	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", ""), binding("dev", "dev")), invalid+"spec.clusterSet")

@@ -173,7 +173,7 @@ func TestValidatePlacement(t *testing.T) {
 	}
 }
 
-func TestValidatePlacement_TheNameIsTheValueOfALabel(t *testing.T) {
+func TestValidatePlacement_NameIsLabelValue(t *testing.T) {
 	p := validPlacement()
 	for name, want := range map[string][]string{
 		strings.Repeat("a", 63): nil, "a.b": nil,

@@ -21,7 +21,7 @@ import (
 )
 
 // One type is in two groups: each writes it as its own, and what is stored stays what it was.
-func TestASetIsWrittenAsOfTheGroupThatIsAskedFor(t *testing.T) {
+func TestSet_EncodedInRequestedGroup(t *testing.T) {
 	scheme := runtime.NewScheme()
 	clusterinstall.Install(scheme)
 	Install(scheme)
@@ -44,7 +44,7 @@ func TestASetIsWrittenAsOfTheGroupThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAClusterIsWrittenAsOfTheGroupThatIsAskedFor(t *testing.T) {
+func TestCluster_EncodedInRequestedGroup(t *testing.T) {
 	scheme := runtime.NewScheme()
 	clusterinstall.Install(scheme)
 	Install(scheme)
@@ -65,7 +65,7 @@ func TestAClusterIsWrittenAsOfTheGroupThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestFieldSelectors_AreThoseOfClusters(t *testing.T) {
+func TestFieldSelectors_OfClusters(t *testing.T) {
 	scheme := runtime.NewScheme()
 	clusterinstall.Install(scheme)
 	Install(scheme)
@@ -78,7 +78,7 @@ func TestFieldSelectors_AreThoseOfClusters(t *testing.T) {
 	}
 }
 
-func TestFieldSelectors_AreThoseOfSets(t *testing.T) {
+func TestFieldSelectors_OfSets(t *testing.T) {
 	scheme := runtime.NewScheme()
 	clusterinstall.Install(scheme)
 	Install(scheme)

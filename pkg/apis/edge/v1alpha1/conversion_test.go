@@ -12,7 +12,7 @@ import (
 )
 
 // Each field that a selector may ask for is one that the kind has.
-func TestFieldSelectors_AreFields(t *testing.T) {
+func TestFieldSelectors_Exist(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -29,14 +29,14 @@ func served(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+func TestEveryServedKindRoundTripsWireFormat(t *testing.T) {
 	scheme := served(t)
 	codecs := serializer.NewCodecFactory(scheme)
 	roundtrip.RoundTripExternalTypesWithoutProtobuf(t, scheme, codecs, fuzzer.FuzzerFor(funcs, rand.NewSource(rand.Int63()), codecs), nil)
 }
 
 // Clients that know no types, such as kubectl apply, read and write the same: values with several types, too.
-func TestEveryServedKindIsTheSameUnstructured(t *testing.T) {
+func TestEveryServedKindRoundTripsUnstructured(t *testing.T) {
 	scheme := served(t)
 	kinds := sets.New[schema.GroupVersionKind]()
 	for gvk := range scheme.AllKnownTypes() {

@@ -12,7 +12,7 @@ import (
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 )
 
-func TestValue_IsItselfOnTheWire(t *testing.T) {
+func TestValue_WireFormat(t *testing.T) {
 	for wire, want := range map[string]Value{
 		`"amd64"`: {Type: ValueString, String: "amd64"},
 		`""`:      {Type: ValueString},
@@ -47,7 +47,7 @@ func TestValue_IsItselfOnTheWire(t *testing.T) {
 	}
 }
 
-func TestValue_RefusesWhatItCannotHold(t *testing.T) {
+func TestValue_RejectsInvalid(t *testing.T) {
 	for wire, says := range map[string]string{`{"a":1}`: "a value must be", `["a",1]`: "entry 1", `[["a"]]`: "entry 0", `1e999`: "",
 		`9007199254740993`: "would become 9007199254740992", `-9007199254740993`: "in quotes", `9223372036854775807`: "would become 9223372036854776000"} {
 		var got Value
@@ -58,14 +58,14 @@ func TestValue_RefusesWhatItCannotHold(t *testing.T) {
 }
 
 // A value that was read into a used one does not keep anything of that.
-func TestValue_ReadingReplacesAll(t *testing.T) {
+func TestValue_UnmarshalReplacesAll(t *testing.T) {
 	v := Value{Type: ValueList, List: []string{"a"}}
 	if err := json.Unmarshal([]byte("3"), &v); err != nil || !reflect.DeepEqual(v, Value{Type: ValueNumber, Number: 3}) {
 		t.Errorf("got %+v, %v", v, err)
 	}
 }
 
-func TestSpecs_HaveTheNamesOfOpenHorizon(t *testing.T) {
+func TestSpecs_FieldNamesOfOpenHorizon(t *testing.T) {
 	const policy = `{"label":"l","description":"d","service":{"name":"web","org":"shop","arch":"*","clusterNamespace":"blue","serviceVersions":[` +
 		`{"version":"1.0.0","priority":{"priority_value":1,"retries":2,"retry_durations":3,"verified_durations":4}}]},` +
 		`"properties":[{"name":"a","value":1,"type":"int"}],"constraints":["b == c"],` +

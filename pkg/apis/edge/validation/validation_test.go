@@ -151,7 +151,7 @@ func TestValidateEdgeNodeStatusUpdate(t *testing.T) {
 }
 
 // A stored spec that a later version of the hub would refuse can still be labelled, and lose its finalizers.
-func TestUpdates_CheckASpecOnlyIfItChanges(t *testing.T) {
+func TestUpdates_ValidateOnlyChangedSpec(t *testing.T) {
 	n := node()
 	n.Spec.Constraints = []string{"bad"}
 	labelled := n.DeepCopy()
@@ -165,7 +165,7 @@ func TestUpdates_CheckASpecOnlyIfItChanges(t *testing.T) {
 	}
 }
 
-func TestLanguages_NothingIsValidWithoutThem(t *testing.T) {
+func TestLanguages_AreRequired(t *testing.T) {
 	if errs := ValidateEdgeNode(node(), Languages{}); len(errs) != 1 {
 		t.Errorf("got %v", errs)
 	}
@@ -218,7 +218,7 @@ func TestValidateEdgeService(t *testing.T) {
 	}, service, func(s *edge.EdgeService) field.ErrorList { return ValidateEdgeService(s, languages) })
 }
 
-func TestValidateEdgeServiceUpdate_KeepsWhichServiceItIs(t *testing.T) {
+func TestValidateEdgeServiceUpdate_ServiceIsImmutable(t *testing.T) {
 	try(t, []row[edge.EdgeService]{
 		{"a label", func(s *edge.EdgeService) { s.Spec.Label = "l" }, ""},
 		{"another url", func(s *edge.EdgeService) { s.Spec.URL = "other" }, "spec.url"},

@@ -29,16 +29,16 @@ func schemeAndFiller() (*runtime.Scheme, serializer.CodecFactory, *randfill.Fill
 	return scheme, codecs, fuzzer.FuzzerFor(funcs, rand.NewSource(rand.Int63()), codecs)
 }
 
-func TestEveryKindSurvivesTheWayThroughEveryVersion(t *testing.T) {
+func TestEveryKindRoundTripsThroughEveryVersion(t *testing.T) {
 	roundtrip.RoundTripTestForAPIGroup(t, Install, openmcpfuzzer.Funcs)
 }
 
-func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+func TestEveryServedKindRoundTripsWireFormat(t *testing.T) {
 	scheme, codecs, filler := schemeAndFiller()
 	roundtrip.RoundTripExternalTypesWithoutProtobuf(t, scheme, codecs, filler, nil)
 }
 
-func TestEveryServedKindIsTheSameUnstructured(t *testing.T) {
+func TestEveryServedKindRoundTripsUnstructured(t *testing.T) {
 	scheme, _, _ := schemeAndFiller()
 	roundtrip.RoundtripToUnstructured(t, scheme, funcs, nil, optionKinds(scheme))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-func TestEndpoints_GetWhatIsSet(t *testing.T) {
+func TestEndpoints_Get(t *testing.T) {
 	var s v1alpha1.ClusterStatus
 	if url, ok := s.Endpoints.Get("a"); ok || url != "" {
 		t.Errorf("nothing has %q", url)
@@ -30,7 +30,7 @@ func TestEndpoints_GetWhatIsSet(t *testing.T) {
 	}
 }
 
-func TestProviderStatus_IsReadAsItIsWritten(t *testing.T) {
+func TestProviderStatus_RoundTrips(t *testing.T) {
 	type own struct{ Shoot string }
 	var s v1alpha1.ClusterStatus
 	read := own{"untouched"}
@@ -48,7 +48,7 @@ func TestProviderStatus_IsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestCluster_RequestsAreItsFinalizers(t *testing.T) {
+func TestCluster_RequestsFromFinalizers(t *testing.T) {
 	request := v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{UID: "u1"}, Spec: v1alpha1.ClusterRequestSpec{Purpose: "mcp"}}
 	if got := request.FinalizerForCluster(); got != "request.clusters.openmcp.cloud/u1" {
 		t.Error(got)
@@ -65,7 +65,7 @@ func TestCluster_RequestsAreItsFinalizers(t *testing.T) {
 	}
 }
 
-func TestRequests_KnowTheirPhase(t *testing.T) {
+func TestRequests_Phase(t *testing.T) {
 	for phase, want := range map[string][3]bool{
 		"": {true}, "Pending": {true}, "Granted": {1: true}, "Denied": {2: true}, "Else": {},
 	} {
@@ -80,7 +80,7 @@ func TestRequests_KnowTheirPhase(t *testing.T) {
 	}
 }
 
-func TestOIDC_DefaultSetsTheClaimsAndLeavesThePrefixes(t *testing.T) {
+func TestOIDC_DefaultClaimsAndPrefixes(t *testing.T) {
 	var none *v1alpha1.OIDCProviderConfig
 	if none.Default() != nil {
 		t.Error("nothing has defaults")
@@ -101,7 +101,7 @@ func TestOIDC_DefaultSetsTheClaimsAndLeavesThePrefixes(t *testing.T) {
 	}
 }
 
-func TestOIDC_PrefixesAreTakenAsTheyAre(t *testing.T) {
+func TestOIDC_PrefixesAreUnchanged(t *testing.T) {
 	for _, c := range []struct {
 		given *string
 		want  string

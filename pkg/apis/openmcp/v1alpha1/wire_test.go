@@ -38,7 +38,7 @@ func throughTheServer(t *testing.T, kind, fields string) (string, error) {
 }
 
 // A default is for what is not given, as in a CustomResourceDefinition: clients that have no pointers send "".
-func TestOIDC_ClaimsAreDefaultedWhenTheyAreNotGiven(t *testing.T) {
+func TestOIDC_DefaultClaims(t *testing.T) {
 	for claims, want := range map[string]string{
 		``: `"groupsClaim":"groups","usernameClaim":"sub",`,
 		`"groupsClaim":null,"usernameClaim":null,`:  `"groupsClaim":"groups","usernameClaim":"sub",`,
@@ -52,7 +52,7 @@ func TestOIDC_ClaimsAreDefaultedWhenTheyAreNotGiven(t *testing.T) {
 	}
 }
 
-func TestWire_AListThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
+func TestWire_NilListIsOmitted(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"spec":{"supportedVersions":[]}`:   `"supportedVersions":[]`,
 		`"spec":{"supportedVersions":null}`: `"supportedVersions":null`,
@@ -65,7 +65,7 @@ func TestWire_AListThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestWire_AStatusThatSaysNothingIsNotThere(t *testing.T) {
+func TestWire_EmptyStatusIsOmitted(t *testing.T) {
 	for _, kind := range []string{"Cluster", "ClusterRequest", "AccessRequest"} {
 		got, err := throughTheServer(t, kind, `"status":{"observedGeneration":0,"phase":""}`)
 		if err != nil || strings.Contains(got, "status") {
@@ -78,7 +78,7 @@ func TestWire_AStatusThatSaysNothingIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWire_AProviderKeepsWhateverItWrites(t *testing.T) {
+func TestWire_PreservesProviderStatus(t *testing.T) {
 	const own = `{"a":{"b":[1,null,{"c":"d"}]},"kind":"x"}`
 	got, err := throughTheServer(t, "Cluster", `"status":{"providerStatus":`+own+`}`)
 	if err != nil || !strings.Contains(got, `"providerStatus":`+own) {
@@ -86,7 +86,7 @@ func TestWire_AProviderKeepsWhateverItWrites(t *testing.T) {
 	}
 }
 
-func TestWire_RefusesWhatItDoesNotKnow(t *testing.T) {
+func TestWire_RejectsUnknownFields(t *testing.T) {
 	for fields, kind := range map[string]string{
 		`"spec":{"environment":"dev"}`: "Cluster", `"spec":{"permissions":[]}`: "AccessRequest",
 		`"spec":{"oidc":{"groupClaim":"x"}}`: "AccessRequest", `"status":{"message":"x"}`: "ClusterRequest",
@@ -98,7 +98,7 @@ func TestWire_RefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestFieldSelectors_AreThoseThatClientsUse(t *testing.T) {
+func TestFieldSelectors_MatchClients(t *testing.T) {
 	for kind, known := range map[string]string{
 		"ClusterProfile": "metadata.name spec.providerRef.name spec.providerConfigRef.name",
 		"Cluster":        "metadata.name metadata.namespace spec.profile",

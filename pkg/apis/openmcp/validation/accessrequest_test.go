@@ -142,7 +142,7 @@ func TestAccessRequest(t *testing.T) {
 	}
 }
 
-func TestAccessRequest_ReferencesAreSetOnce(t *testing.T) {
+func TestAccessRequest_ReferencesAreImmutable(t *testing.T) {
 	a, b := &openmcp.ObjectReference{Namespace: "ns", Name: "a"}, &openmcp.ObjectReference{Namespace: "ns", Name: "b"}
 	for name, set := range map[string]func(*openmcp.AccessRequest, *openmcp.ObjectReference){
 		"clusterRef": func(r *openmcp.AccessRequest, ref *openmcp.ObjectReference) { r.Spec.ClusterRef = ref },
@@ -190,7 +190,7 @@ func TestAccessRequest_TTL(t *testing.T) {
 	}
 }
 
-func TestAccessRequest_WarnsThatAClusterRoleIsForTheWholeCluster(t *testing.T) {
+func TestAccessRequest_WarnsOfClusterRole(t *testing.T) {
 	r := validAccessRequest()
 	r.Spec.Token.RoleRefs = []openmcp.RoleRef{{Kind: "Role", Name: "a", Namespace: "b"}, {Kind: "ClusterRole", Name: "a", Namespace: "b"}}
 	r.Spec.OIDC = validOIDC()

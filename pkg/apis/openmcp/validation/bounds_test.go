@@ -48,7 +48,7 @@ func roleRefs(n int) []openmcp.RoleRef {
 	return some(n, func(i int) openmcp.RoleRef { return openmcp.RoleRef{Kind: "ClusterRole", Name: number(i)} })
 }
 
-func TestBounds_OfEveryFieldThatOthersFill(t *testing.T) {
+func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 	m := metav1.ObjectMeta{Name: "a", Namespace: "n", ResourceVersion: "1", UID: "u"}
 	profile := func(fill func(*openmcp.ClusterProfileSpec, int)) func(now, before int) field.ErrorList {
 		of := func(n int) *openmcp.ClusterProfile {

@@ -141,7 +141,7 @@ func TestClusterRequest(t *testing.T) {
 	wantErrors(t, ValidateClusterRequestUpdate(labelled, validClusterRequest()))
 }
 
-func TestClusterRequestStatus_TheClusterIsGivenOnce(t *testing.T) {
+func TestClusterRequestStatus_ClusterIsSetOnce(t *testing.T) {
 	given := func(name string) *openmcp.ClusterRequest {
 		r := validClusterRequest()
 		r.Status.Status = openmcp.Status{ObservedGeneration: 1, Phase: "Granted"}

@@ -18,11 +18,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
-func TestEveryKindSurvivesTheWayThroughEveryVersion(t *testing.T) {
+func TestEveryKindRoundTripsThroughEveryVersion(t *testing.T) {
 	roundtrip.RoundTripTestForAPIGroup(t, Install, nil)
 }
 
-func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+func TestEveryServedKindRoundTripsWireFormat(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme)

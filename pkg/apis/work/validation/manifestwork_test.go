@@ -113,7 +113,7 @@ func TestValidateManifestWork_Manifests(t *testing.T) {
 	}
 }
 
-func TestCanonical_OneReadingOfEachManifest(t *testing.T) {
+func TestCanonical_SingleInterpretationOfManifests(t *testing.T) {
 	for raw, wants := range map[string]string{
 		`{"b": 1, "a": [1.0, 12345678901, "<"] }`:             `{"a":[1,12345678901,"\u003c"],"b":1}`,
 		`{"kind":"ConfigMap","kind":"Secret"}`:                `{"kind":"Secret"}`,

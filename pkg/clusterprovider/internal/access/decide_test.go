@@ -166,7 +166,7 @@ func decides(t *testing.T, from func() *observation, cases decided, always ...fu
 	}
 }
 
-func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
+func TestDecide_NewRequest(t *testing.T) {
 	const first = "grant: its current spec has not been granted"
 	decides(t, pending, decided{
 		"all is well":                        {func(*observation) {}, first},
@@ -200,7 +200,7 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 	})
 }
 
-func TestDecide_ARequestThatHasAccess(t *testing.T) {
+func TestDecide_GrantedRequest(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	const changed = "grant: its Secret is missing or was changed"
 	decides(t, granted, decided{
@@ -258,8 +258,8 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 	})
 }
 
-// TestDecide_AfterAnUpgrade: access of earlier versions is granted again if their records are incomplete, and otherwise kept.
-func TestDecide_AfterAnUpgrade(t *testing.T) {
+// TestDecide_AfterUpgrade: access of earlier versions is granted again if their records are incomplete, and otherwise kept.
+func TestDecide_AfterUpgrade(t *testing.T) {
 	look := ", again in " + nextCheck(granted().ar, anyTime, time.Time{}).String()
 	decides(t, byOIDC, decided{
 		"the status is complete":             {func(*observation) {}, "keep" + look},
@@ -295,7 +295,7 @@ func TestDecide_Denied(t *testing.T) {
 	})
 }
 
-func TestDecide_TheEnd(t *testing.T) {
+func TestDecide_Deletion(t *testing.T) {
 	decides(t, granted, decided{
 		"it is deleted":                     {func(*observation) {}, "end, take back"},
 		"without labels":                    {func(s *observation) { s.ar.Labels = nil }, "end, take back"},
@@ -335,8 +335,8 @@ func TestDecide_Withdrawn(t *testing.T) {
 	})
 }
 
-// TestDecision_OfWhatAClusterRefuses: what the cluster rejects is reported like what is rejected before the request to it.
-func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
+// TestDecision_OnClusterRejection: what the cluster rejects is reported like what is rejected before the request to it.
+func TestDecision_OnClusterRejection(t *testing.T) {
 	for name, c := range map[string]struct {
 		why  error
 		from func() *observation

@@ -112,8 +112,8 @@ func (o *withOperator) staysDenied(when string) {
 
 func nothing(*v1alpha1.AccessRequest) {}
 
-// TestDenial_IsNotUndone: a manual denial is not undone by a change of the request, after which openMCP's operator resets the phase.
-func TestDenial_IsNotUndone(t *testing.T) {
+// TestDenial_IsFinal: a manual denial is not undone by a change of the request, after which openMCP's operator resets the phase.
+func TestDenial_IsFinal(t *testing.T) {
 	for name, changes := range map[string][2]func(*v1alpha1.AccessRequest){
 		"another spec": {nothing, func(ar *v1alpha1.AccessRequest) {
 			ar.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Name: "x", Kind: "ClusterRole"}}
@@ -144,8 +144,8 @@ func TestDenial_IsNotUndone(t *testing.T) {
 	}
 }
 
-// TestDenial_IsSeenEvenIfItIsOver: the operator may be faster than the provider, which then finds the request Pending.
-func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
+// TestDenial_IsObservedAfterReset: the operator may be faster than the provider, which then finds the request Pending.
+func TestDenial_IsObservedAfterReset(t *testing.T) {
 	o := newWithOperator(t, nothing)
 	o.edit(nothing)
 	o.edit(nothing)
@@ -153,8 +153,8 @@ func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
 	o.staysDenied("reset before it was reconciled")
 }
 
-// TestDenial_IsRememberedWhileAccessIsTakenBack: granted access is revoked, however often the operator sets the request to Pending until then.
-func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
+// TestDenial_IsRecordedDuringRevocation: granted access is revoked, however often the operator sets the request to Pending until then.
+func TestDenial_IsRecordedDuringRevocation(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) { ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"} })
 	for range 3 {
 		o.look()
@@ -168,9 +168,9 @@ func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestDenial_HoldsWhatHasAccessThoughItIsNotReady: while its cluster does not respond, a denied request has a condition that access is not ready. The
+// TestDenial_ReportsAccessDespiteUnreadyCluster: while its cluster does not respond, a denied request has a condition that access is not ready. The
 // access exists nevertheless, and the requester must not keep it by removing the finalizer: the provider restores the finalizer.
-func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
+func TestDenial_ReportsAccessDespiteUnreadyCluster(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}
 		ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
@@ -200,8 +200,8 @@ func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	}
 }
 
-// TestDenial_OfOthersIsLeftAlone: requests of other providers, and those that were not denied, are not changed.
-func TestDenial_OfOthersIsLeftAlone(t *testing.T) {
+// TestDenial_OfOthersIsIgnored: requests of other providers, and those that were not denied, are not changed.
+func TestDenial_OfOthersIsIgnored(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Labels[v1alpha1.ProviderLabel] = "other"
 		ar.Spec.ClusterRef.Name = "green"

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-func TestMetrics_TellTokensThatWereIssuedFromThoseThatWereNot(t *testing.T) {
+func TestMetrics_CountIssuedAndFailedTokens(t *testing.T) {
 	issued("counting", time.Now(), nil)
 	issued("counting", time.Now(), nil)
 	issued("counting", time.Now(), errors.New("refused"))

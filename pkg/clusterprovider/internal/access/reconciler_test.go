@@ -47,7 +47,7 @@ func (f *truster) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []
 	return f.refuses
 }
 
-func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
+func TestTrust_WaitsForRestart(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "view")
 	r := newRefusing(t, ar)
 	r.truster.refuses = clusterprovider.NotYet{Message: "it is restarted"}
@@ -75,7 +75,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	}
 }
 
-func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
+func TestNextCheck_BeforeRenewalWithJitter(t *testing.T) {
 	now := time.Now()
 	seen := map[time.Duration]bool{}
 	for i := range 200 {

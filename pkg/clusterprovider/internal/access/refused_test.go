@@ -108,8 +108,8 @@ func byIssuer(name, issuer string, prefix *string, role string) *v1alpha1.Access
 	return ar
 }
 
-// TestRefused_NoOtherRequestBringsItsIssuerIn: the issuer of a rejected request, which has a finalizer, must not become trusted with the next one.
-func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
+// TestRefused_OtherRequestDoesNotAddIssuer: the issuer of a rejected request, which has a finalizer, must not become trusted with the next one.
+func TestRefused_OtherRequestDoesNotAddIssuer(t *testing.T) {
 	evil, good := byIssuer("evil", "https://evil", new(""), "view"), byIssuer("good", "https://good", nil, "view")
 	r := newRefusing(t, evil, good)
 	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused {
@@ -140,7 +140,7 @@ func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	}
 }
 
-func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
+func TestRefused_RevokesFormerAccess(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
 	if err := r.gives(ar); err != nil {
@@ -161,9 +161,9 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestRefused_NoClaimReadsLikePrefixes: the status text for an issuer must not equal the text for another way to accept its tokens: claims can have
+// TestRefused_ClaimsAndPrefixesAreDistinct: the status text for an issuer must not equal the text for another way to accept its tokens: claims can have
 // any name, and the operator of the issuer controls the content of its tokens.
-func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
+func TestRefused_ClaimsAndPrefixesAreDistinct(t *testing.T) {
 	const between = ` with the prefix "x:" names the user, `
 	ar := byIssuer("evil", "https://evil", new("x:"), "view")
 	oidc := ar.Spec.OIDC
@@ -187,8 +187,8 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 	}
 }
 
-// TestTakeBack_RightsGoWhateverBecomesOfTheIssuer: the rights of an ending request are deleted even if the trust of a cluster cannot be changed.
-func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
+// TestRevoke_RightsDespiteIssuerError: the rights of an ending request are deleted even if the trust of a cluster cannot be changed.
+func TestRevoke_RightsDespiteIssuerError(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
 	if err := r.gives(ar); err != nil {
@@ -214,9 +214,9 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	}
 }
 
-// TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames: after a change of the issuer, others may use the names of the previous one: these names have no
+// TestGrantOIDC_NewIssuerRevokesOldRights: after a change of the issuer, others may use the names of the previous one: these names have no
 // rights, even if the rights for the new names cannot be granted.
-func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
+func TestGrantOIDC_NewIssuerRevokesOldRights(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
 	if err := r.gives(ar); err != nil {
@@ -242,9 +242,9 @@ func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	}
 }
 
-// TestUntrust_NoIssuerOutlivesWhatWasAskedFor: a request that has changed to a token leaves no issuer trusted, whatever the requester does to its
+// TestUntrust_IssuerIsRemovedWithRequest: a request that has changed to a token leaves no issuer trusted, whatever the requester does to its
 // Secret, and whether it got the token before it was deleted.
-func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
+func TestUntrust_IssuerIsRemovedWithRequest(t *testing.T) {
 	for name, attack := range map[string]func(r *refusing, ar *v1alpha1.AccessRequest) error{
 		"its Secret is gone": func(r *refusing, ar *v1alpha1.AccessRequest) error {
 			return r.gives(ar)
@@ -295,9 +295,9 @@ func (r reachable) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, er
 	return &rest.Config{Host: r.host}, nil
 }
 
-// TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted: the issuer of a request whose finalizer was removed by force, or which the provider never
+// TestLeftovers_IssuerOfDeletedRequestIsUntrusted: the issuer of a request whose finalizer was removed by force, or which the provider never
 // recorded as trusted, is found in the search for leftovers, and those of others stay.
-func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
+func TestLeftovers_IssuerOfDeletedRequestIsUntrusted(t *testing.T) {
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`))
@@ -326,8 +326,8 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	}
 }
 
-// TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted: earlier versions recorded no issuer, and only recorded ones are trusted.
-func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
+// TestInPlace_RequiresRecordedIssuer: earlier versions recorded no issuer, and only recorded ones are trusted.
+func TestInPlace_RequiresRecordedIssuer(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "view")
 	r := newRefusing(t, ar)
 	r.provider = reachable{r.truster, "https://blue"}
@@ -345,10 +345,10 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	}
 }
 
-// TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere: the names of a request's subjects belong to its issuer until the rights are deleted,
+// TestRefused_OtherIssuerNeedsRevocationFirst: the names of a request's subjects belong to its issuer until the rights are deleted,
 // whatever the request asks for since. A request does not count among those whose issuers are trusted while openMCP's operator has not prepared it,
 // or its Secrets cannot be written.
-func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
+func TestRefused_OtherIssuerNeedsRevocationFirst(t *testing.T) {
 	corp, evil := byIssuer("corp", "https://corp", nil, "cluster-admin"), byIssuer("evil", "https://evil", new("corp:"), "view")
 	same := byIssuer("same", "https://corp", new("corp:"), "view")
 	same.Spec.OIDC.GroupsPrefix = new("corp:")
@@ -376,8 +376,8 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	}
 }
 
-// TestRefused_WithoutASecretNothingStays: a request whose Secrets can no longer be written when its spec changes does not keep its previous access.
-func TestRefused_WithoutASecretNothingStays(t *testing.T) {
+// TestRefused_WithoutSecretRevokesAll: a request whose Secrets can no longer be written when its spec changes does not keep its previous access.
+func TestRefused_WithoutSecretRevokesAll(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
 	if err := r.gives(ar); err != nil {

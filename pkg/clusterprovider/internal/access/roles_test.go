@@ -91,7 +91,7 @@ func (r *referring) changes(err error) {
 	}
 }
 
-func TestRoles_TheConditionFollowsTheCluster(t *testing.T) {
+func TestRoles_ConditionFollowsCluster(t *testing.T) {
 	viewer, typo := v1alpha1.RoleRef{Kind: "ClusterRole", Name: "view"}, v1alpha1.RoleRef{Kind: "ClusterRole", Name: "typo"}
 	ar := refersTo("ann", viewer, typo, typo, v1alpha1.RoleRef{Kind: "Role", Namespace: "web", Name: "there"},
 		v1alpha1.RoleRef{Kind: "Role", Namespace: "api", Name: "there"}, v1alpha1.RoleRef{Kind: "ClusterRole", Name: "brought"})
@@ -126,7 +126,7 @@ func TestRoles_TheConditionFollowsTheCluster(t *testing.T) {
 	}
 }
 
-func TestRoles_AllIsWellWithoutAWord(t *testing.T) {
+func TestRoles_NoConditionWhenValid(t *testing.T) {
 	ar := refersTo("ann", v1alpha1.RoleRef{Kind: "ClusterRole", Name: "view"})
 	r := newReferring(t, ar)
 	r.changes(r.in.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}}))
@@ -135,7 +135,7 @@ func TestRoles_AllIsWellWithoutAWord(t *testing.T) {
 	}
 }
 
-func TestRoles_OneListForAllRequestsOfACluster(t *testing.T) {
+func TestRoles_OneListPerCluster(t *testing.T) {
 	var refs []v1alpha1.RoleRef
 	for i := range 100 {
 		refs = append(refs, v1alpha1.RoleRef{Kind: "ClusterRole", Name: fmt.Sprintf("r%02d", i)})

@@ -33,9 +33,9 @@ func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	return ar
 }
 
-// TestEndOldTokens_OnlyThoseThatOutliveTheirRequest: a token cannot be revoked, but its ServiceAccount can be deleted. Requesters can write the
+// TestDeleteOldTokens_OnlyOutlivingTheirRequest: a token cannot be revoked, but its ServiceAccount can be deleted. Requesters can write the
 // Secret, and delete it.
-func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
+func TestDeleteOldTokens_OnlyOutlivingTheirRequest(t *testing.T) {
 	own := hub.Identity{Name: "p", Environment: "e"}
 	now := time.Now()
 	const day = 24 * time.Hour
@@ -98,9 +98,9 @@ func (reached) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error)
 	return &rest.Config{Host: "https://a:1"}, nil
 }
 
-// TestGrantToken_RecordsUntilWhenTokensAreValid: the fake cluster issues tokens that are valid for thousands of years, whatever is requested, like
+// TestGrantToken_RecordsLatestExpiry: the fake cluster issues tokens that are valid for thousands of years, whatever is requested, like
 // one whose clock is ahead. The record survives a grant, and a shorter ttl takes effect even if the Secret lies.
-func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
+func TestGrantToken_RecordsLatestExpiry(t *testing.T) {
 	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	ar := withTTL(24*time.Hour, now)

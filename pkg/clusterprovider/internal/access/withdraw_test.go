@@ -113,9 +113,9 @@ func (l *lent) hasSecret() bool {
 	return err == nil
 }
 
-// TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft: a grant whose status could not be written has left the Secret of a request whose
+// TestWithdraw_DeletesSecretOfUnwrittenStatus: a grant whose status could not be written has left the Secret of a request whose
 // status reports no access.
-func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T) {
+func TestWithdraw_DeletesSecretOfUnwrittenStatus(t *testing.T) {
 	l := newLent(t)
 	l.provider.why = "it is not yours"
 	l.changes(func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") })
@@ -127,8 +127,8 @@ func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T)
 	}
 }
 
-// TestWithdraw_AccessStaysWhileNobodyKnows: one failed read of who has the cluster must not end access that is as desired, nor issue new tokens.
-func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
+// TestWithdraw_RetainsAccessOnReadError: one failed read of who has the cluster must not end access that is as desired, nor issue new tokens.
+func TestWithdraw_RetainsAccessOnReadError(t *testing.T) {
 	l := newLent(t)
 	l.provider.asked = errors.New("the Secret cannot be read")
 	if _, err := l.looks(); !errors.Is(err, l.provider.asked) {
@@ -146,9 +146,9 @@ func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted: the former cluster of a request without remaining objects need not respond for the
+// TestWithdraw_RequestWithoutAccessCanBeDeleted: the former cluster of a request without remaining objects need not respond for the
 // request to be deleted.
-func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
+func TestWithdraw_RequestWithoutAccessCanBeDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		why    string
 		before func(ar *v1alpha1.AccessRequest)
@@ -178,8 +178,8 @@ func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 	}
 }
 
-// TestWithdraw_NoClusterKeepsThoseWhoGiveAccess: a worker serves all clusters: it does not wait for one that is being withdrawn, or does not respond.
-func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
+// TestWithdraw_DoesNotBlockWorkers: a worker serves all clusters: it does not wait for one that is being withdrawn, or does not respond.
+func TestWithdraw_DoesNotBlockWorkers(t *testing.T) {
 	l := newLent(t)
 	ended, _ := l.giving.end(l.cluster.UID)
 	looked := make(chan struct{})
@@ -207,9 +207,9 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	}
 }
 
-// TestWithdraw_AClusterThatComesBackHasAccessGivenAgain: if a Cluster gets its cluster back after the access to it was taken, or some of it, no
+// TestWithdraw_ReturningClusterIsGrantedAgain: if a Cluster gets its cluster back after the access to it was taken, or some of it, no
 // request may continue to report access.
-func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
+func TestWithdraw_ReturningClusterIsGrantedAgain(t *testing.T) {
 	for name, change := range map[string]func(ar *v1alpha1.AccessRequest){
 		"granted": func(*v1alpha1.AccessRequest) {},
 		"ignored": func(ar *v1alpha1.AccessRequest) {
@@ -247,8 +247,8 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 	}
 }
 
-// TestEnd_ADeniedRequestSaysNothingOfRoles: a request without access has no condition about roles.
-func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
+// TestDelete_DeniedRequestHasNoRolesCondition: a request without access has no condition about roles.
+func TestDelete_DeniedRequestHasNoRolesCondition(t *testing.T) {
 	l := newLent(t)
 	if err := l.client.Delete(t.Context(), l.cluster); err != nil {
 		t.Fatal(err)
@@ -287,7 +287,7 @@ func (l *lender) Connect(ctx context.Context, _ *v1alpha1.Cluster) (*rest.Config
 	return nil, errors.New("the cluster does not respond")
 }
 
-func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) {
+func TestWithdraw_RetriesAndReportsUntilDone(t *testing.T) {
 	l := newLent(t)
 	server, r, ar, answer, provider, told := l.client, l.Reconciler, l.ar, l.answer, l.provider, l.told
 	provider.why = "it is not yours"

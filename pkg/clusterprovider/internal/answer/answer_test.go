@@ -21,7 +21,7 @@ func request(name string, uid types.UID) *v1alpha1.AccessRequest {
 	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: uid}}
 }
 
-func TestRenewalOf_IsSpreadOutAndEndsAt80Percent(t *testing.T) {
+func TestRenewalOf_JitteredBefore80Percent(t *testing.T) {
 	created := time.Now()
 	seen := map[time.Duration]bool{}
 	for i := range 200 {
@@ -36,7 +36,7 @@ func TestRenewalOf_IsSpreadOutAndEndsAt80Percent(t *testing.T) {
 	}
 }
 
-func TestOIDCKubeconfig_HasTheArgumentsOfThePlugin(t *testing.T) {
+func TestOIDCKubeconfig_PluginArguments(t *testing.T) {
 	data, err := oidcKubeconfig(&rest.Config{Host: "https://a:1"},
 		&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue"}},
 		&v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://i", ClientID: "c", ExtraScopes: []string{"x", "y"}})
@@ -66,7 +66,7 @@ func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	return ar
 }
 
-func TestLifetimeFor_NoTokenOutlivesItsRequest(t *testing.T) {
+func TestLifetimeFor_TokenExpiresBeforeRequest(t *testing.T) {
 	now := time.Now()
 	if got := LifetimeFor(request("a", "1"), now); got != 30*24*time.Hour {
 		t.Errorf("without a ttl: %s", got)
@@ -108,7 +108,7 @@ func TestOutlives(t *testing.T) {
 	}
 }
 
-func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
+func TestRenewalOf_NotForTokensThatExpireWithRequest(t *testing.T) {
 	created := time.Now()
 	if got := RenewalOf(withTTL(time.Hour, created), created, created.Add(time.Hour)); !got.IsZero() {
 		t.Errorf("renewed at %s", got)

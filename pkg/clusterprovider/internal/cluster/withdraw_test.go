@@ -56,7 +56,7 @@ func newReconciler(provider clusterprovider.Provider, server client.Client) *Rec
 	return New(own, provider, server, recorder, access.New(own, provider, server, server, recorder))
 }
 
-func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T) {
+func TestWithdraw_NotDuringGrantAndBeforeRevocation(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(object).
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
@@ -95,9 +95,9 @@ func (l *lender) Ensure(context.Context, *v1alpha1.Cluster, clusterprovider.Prof
 	return clusterprovider.State{Withdrawn: l.why != "", Former: l.former, Release: func(context.Context) error { return nil }}, nil
 }
 
-// TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone: a Cluster whose finalizer was removed by force has left all access in its cluster, which
+// TestWithdraw_BeforeClusterIsReassigned: a Cluster whose finalizer was removed by force has left all access in its cluster, which
 // the next Cluster must not inherit.
-func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
+func TestWithdraw_BeforeClusterIsReassigned(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	object.Spec.Profile, object.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
@@ -132,8 +132,8 @@ func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 	}
 }
 
-// TestWithdraw_AlsoFromAClusterThatIsIgnored: a user who may annotate a Cluster must not keep its cluster that way.
-func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
+// TestWithdraw_FromIgnoredCluster: a user who may annotate a Cluster must not keep its cluster that way.
+func TestWithdraw_FromIgnoredCluster(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "teams", Name: "blue", UID: "blue-1", Annotations: map[string]string{v1alpha1.OperationAnnotation: "ignore"},
 	}}
@@ -162,7 +162,7 @@ func (l *lender) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Prof
 	return l.removed, nil
 }
 
-func TestRemove_HoldsAClusterUntilItsProviderHasRemovedIt(t *testing.T) {
+func TestRemove_HoldsClusterUntilProviderRemovesIt(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1",
 		DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"e.p.clusters.openmcp.cloud/cluster"}}}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(object).WithStatusSubresource(object).

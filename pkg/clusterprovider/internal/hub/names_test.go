@@ -13,7 +13,7 @@ import (
 
 var identity = Identity{Name: "p", Environment: "e"}
 
-func TestResponsible_ForItsProfilesOnly(t *testing.T) {
+func TestResponsible_OwnProfilesOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		provider string
 		labels   map[string]string
@@ -34,7 +34,7 @@ func TestResponsible_ForItsProfilesOnly(t *testing.T) {
 	}
 }
 
-func TestConcerns_ItsRequestsOnly(t *testing.T) {
+func TestConcerns_OwnRequestsOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		label, finalizer string
 		want             bool

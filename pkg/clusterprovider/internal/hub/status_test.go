@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-func TestSetCondition_CutsNoCharacter(t *testing.T) {
+func TestSetCondition_TruncatesAtCharacters(t *testing.T) {
 	status := &v1alpha1.Status{}
 	SetCondition(status, 1, metav1.Condition{Type: "A", Message: "x" + strings.Repeat("é", MaxMessage)})
 	if got := status.Conditions[0].Message; len(got) != MaxMessage-1 || !utf8.ValidString(got) {

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
+func TestLeftovers_OfDeletedRequestsOnly(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("kept", "kept-1"), s.Identity, true)
 	s.grant(request("others", "others-1"), hub.Identity{Name: "other", Environment: "e"}, false)
@@ -51,7 +51,7 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 
 const longName = "a-name-that-is-longer-than-the-value-of-a-label-can-be-so-that-its-end-is-a-hash"
 
-func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
+func TestLeftovers_RetainedWhenUncertain(t *testing.T) {
 	resource := v1alpha1.SchemeGroupVersion.WithResource("accessrequests").GroupResource()
 	fails := func(err error) func(*swept) { return func(s *swept) { s.onHub = func() error { return err } } }
 	for name, c := range map[string]struct {
@@ -91,8 +91,8 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 	}
 }
 
-// TestLeftovers_LabelsAreNoProof: a user who may label objects in a cluster must not get those of others deleted that way.
-func TestLeftovers_LabelsAreNoProof(t *testing.T) {
+// TestLeftovers_LabelsAreNotSufficient: a user who may label objects in a cluster must not get those of others deleted that way.
+func TestLeftovers_LabelsAreNotSufficient(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
 	s.grant(request("kept", "kept-1"), s.Identity, true)
@@ -134,8 +134,8 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 	s.want(before)
 }
 
-// TestLeftovers_WhatHasChangedMeanwhileStays: a request with the same name may be granted during the search.
-func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
+// TestLeftovers_RetainsConcurrentlyChanged: a request with the same name may be granted during the search.
+func TestLeftovers_RetainsConcurrentlyChanged(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("again", "again-1"), s.Identity, false)
 	granted := false
@@ -159,8 +159,8 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// TestLeftovers_TheNextRequestOfTheName: a token of a deleted request must not get the rights of the next request with its name.
-func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
+// TestLeftovers_NextRequestOfSameName: a token of a deleted request must not get the rights of the next request with its name.
+func TestLeftovers_NextRequestOfSameName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
 	account := rights.ServiceAccount(s.Hash(lost))
@@ -196,8 +196,8 @@ func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	stuck.want(map[string]string{"ClusterRole lost-named": "lost-1"})
 }
 
-// TestLeftovers_TheRightsGoFirst: a crash or an error in the middle leaves no rights, and the rest is deleted next time.
-func TestLeftovers_TheRightsGoFirst(t *testing.T) {
+// TestLeftovers_DeletesRightsFirst: a crash or an error in the middle leaves no rights, and the rest is deleted next time.
+func TestLeftovers_DeletesRightsFirst(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("lost", "lost-1"), s.Identity, false)
 	var deleted []string
@@ -273,7 +273,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 	}
 }
 
-func TestLeftovers_AreListedByPages(t *testing.T) {
+func TestLeftovers_AreListedInPages(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("lost", "lost-1"), s.Identity, false)
 	bindings := rights.Kinds[1]
@@ -309,7 +309,7 @@ func (c *connects) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, er
 	return nil, errors.New("out of reach")
 }
 
-func TestLeftovers_AreLookedForRarely(t *testing.T) {
+func TestLeftovers_SearchIsRateLimited(t *testing.T) {
 	s, provider := newSwept(t), &connects{}
 	s.provider = provider
 	for range 3 {
@@ -332,7 +332,7 @@ func TestLeftovers_AreLookedForRarely(t *testing.T) {
 	}
 }
 
-func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
+func TestLeftovers_SearchAfterRequestVanishes(t *testing.T) {
 	s, provider := newSwept(t), &connects{}
 	s.provider = provider
 	vanish := func(uid types.UID, before func(*v1alpha1.AccessRequest)) int {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot: the next Cluster that gets the cluster must not have users in it that the hub does
+// TestWithdraw_RevokesAllFoundInCluster: the next Cluster that gets the cluster must not have users in it that the hub does
 // not know.
-func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
+func TestWithdraw_RevokesAllFoundInCluster(t *testing.T) {
 	s := newSwept(t)
 	known, lost := request("known", "1"), request("lost", "2")
 	s.grant(known, s.Identity, true)

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
+func TestOIDCRights_PrefixUsersAndGroups(t *testing.T) {
 	config := &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
 		Name: "corp", GroupsPrefix: new("g:"), RoleBindings: []v1alpha1.RoleBindings{{
 			Subjects: []rbacv1.Subject{
@@ -46,7 +46,7 @@ func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
 	}
 }
 
-func TestTokenRights_MakesTheNamespacesUnlessToldNotTo(t *testing.T) {
+func TestTokenRights_CreatesNamespacesByDefault(t *testing.T) {
 	wanted, err := tokenRights(&v1alpha1.TokenConfig{Permissions: []v1alpha1.PermissionsRequest{
 		{Namespace: "made"}, {Namespace: "not-made", DisableAutomaticNamespaceCreation: true}, {},
 	}}, "h")
@@ -55,7 +55,7 @@ func TestTokenRights_MakesTheNamespacesUnlessToldNotTo(t *testing.T) {
 	}
 }
 
-func TestTokenRights_TwoRolesOfOneName(t *testing.T) {
+func TestTokenRights_TwoRolesOfSameName(t *testing.T) {
 	of := func(permissions ...v1alpha1.PermissionsRequest) error {
 		_, err := tokenRights(&v1alpha1.TokenConfig{Permissions: permissions}, "h")
 		return err

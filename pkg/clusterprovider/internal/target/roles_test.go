@@ -5,8 +5,8 @@ package target
 
 import "testing"
 
-// TestRoles_AreForgotten verifies that unused lists are dropped.
-func TestRoles_AreForgotten(t *testing.T) {
+// TestRoles_UnusedAreDropped verifies that unused lists are dropped.
+func TestRoles_UnusedAreDropped(t *testing.T) {
 	roles := Roles{lists: map[roleList]*listedRoles{{"gone", "Role"}: {}}}
 	roles.of(roleList{"blue", "ClusterRole"})
 	if len(roles.lists) != 1 {

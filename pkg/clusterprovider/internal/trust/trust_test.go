@@ -27,7 +27,7 @@ func request(name string, uid types.UID) *v1alpha1.AccessRequest {
 	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: uid}}
 }
 
-func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
+func TestTrusted_FirstRequestOwnsIssuer(t *testing.T) {
 	request := func(uid types.UID, age time.Duration, prefix *string) v1alpha1.AccessRequest {
 		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}
 		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
@@ -49,8 +49,8 @@ func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
 	}
 }
 
-// TestTrusted_NobodyPassesForUsersOfAnotherIssuer: a requester who names an issuer must not become a user of another issuer.
-func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
+// TestTrusted_NoImpersonationAcrossIssuers: a requester who names an issuer must not become a user of another issuer.
+func TestTrusted_NoImpersonationAcrossIssuers(t *testing.T) {
 	request := func(uid types.UID, age time.Duration, issuer, username, groups string) v1alpha1.AccessRequest {
 		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}
 		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
@@ -112,7 +112,7 @@ func (f *truster) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []
 	return f.refuses
 }
 
-func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
+func TestTrust_RejectedIssuerAffectsOnlyItsRequest(t *testing.T) {
 	request := func(name string) *v1alpha1.AccessRequest {
 		ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "teams", Name: name, UID: types.UID(name), Finalizers: []string{"e.p.clusters.openmcp.cloud/accessrequest"},

@@ -68,7 +68,7 @@ func again(uid types.UID) *v1alpha1.ClusterRequest {
 }
 
 // The state of a ClusterRequest, seen at once or only after a restart, decides whether the access by it ends.
-func TestLapse_AccessEndsWithItsClusterRequest(t *testing.T) {
+func TestLapse_EndsWithClusterRequest(t *testing.T) {
 	status := func(phase, cluster string) func(*testing.T, *fixture) {
 		return func(t *testing.T, f *fixture) {
 			t.Helper()
@@ -153,7 +153,7 @@ func TestLapse_AccessEndsWithItsClusterRequest(t *testing.T) {
 }
 
 // The reason for which a request is deleted, waits or is denied is in an event.
-func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
+func TestEvents_ExplainDecisions(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), access("a", toRequest), access("over", toCluster, ttl(time.Minute)))
 	f.reconcile(t, "a")
 	if err := f.Create(t.Context(), grant("Granted", "my-cluster")); err != nil {
@@ -185,7 +185,7 @@ func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
 }
 
 // Nothing that the requester may write keeps the access: neither labels, nor another spec, nor an owner.
-func TestLapse_NobodyKeepsAccess(t *testing.T) {
+func TestLapse_RequesterCannotRetainAccess(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.AccessRequest){
 		"labels of another selector": func(a *v1alpha1.AccessRequest) { a.Labels = map[string]string{"landscape": "mine"} },
 		"another spec": func(a *v1alpha1.AccessRequest) {
@@ -212,7 +212,7 @@ func TestLapse_NobodyKeepsAccess(t *testing.T) {
 }
 
 // A request and its ClusterRequest that are deleted at once end in either order.
-func TestLapse_BothAreDeleted(t *testing.T) {
+func TestLapse_BothDeleted(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"))
 	got := f.granted(t, "a")
 	got.Finalizers = []string{"example.com/provider"}
@@ -229,7 +229,7 @@ func TestLapse_BothAreDeleted(t *testing.T) {
 }
 
 // The process may end after any write while the ClusterRequest is replaced by another. Access to the Cluster afterwards is by the new one.
-func TestLapse_AfterACrashAtAnyWrite(t *testing.T) {
+func TestLapse_AfterCrashAtEachWrite(t *testing.T) {
 	for crash := range 6 {
 		for name, second := range map[string]*v1alpha1.ClusterRequest{"gone": nil, "made anew": again("second")} {
 			f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"), access("a", toRequest))
@@ -258,7 +258,7 @@ func TestLapse_AfterACrashAtAnyWrite(t *testing.T) {
 }
 
 // A request that names a Cluster, and a ClusterRequest that has a different one, has access by the name of the Cluster.
-func TestLapse_ACounterpartThatSaysOtherwiseDoesNotCount(t *testing.T) {
+func TestLapse_InconsistentCounterpart(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), grant("Granted", "other"), access("a", toCluster, toRequest))
 	f.reconcile(t, "a")
 	f.replace(t, nil)
@@ -268,7 +268,7 @@ func TestLapse_ACounterpartThatSaysOtherwiseDoesNotCount(t *testing.T) {
 }
 
 // A request that was granted without a mark, as by openMCP's operator, gets one, and is not changed otherwise.
-func TestLapse_MarksWhatOthersHavePrepared(t *testing.T) {
+func TestLapse_MarksRequestsPreparedByOthers(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"),
 		access("a", toCluster, toRequest, labelled("asdf", "default"), phase("Granted", 1)))
 	got, _ := f.reconcile(t, "a")
@@ -283,7 +283,7 @@ func TestLapse_MarksWhatOthersHavePrepared(t *testing.T) {
 }
 
 // The cache may not have an object that was just created.
-func TestLapse_ACacheThatIsBehindEndsNothing(t *testing.T) {
+func TestLapse_StaleCache(t *testing.T) {
 	f, late := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster")), newFixture(t)
 	got := f.granted(t, "a")
 	f.client, f.live = late.Client, f.Client
@@ -294,7 +294,7 @@ func TestLapse_ACacheThatIsBehindEndsNothing(t *testing.T) {
 }
 
 // A ClusterRequest that is being deleted gives no new access.
-func TestLapse_NoNewAccessByWhatIsBeingDeleted(t *testing.T) {
+func TestLapse_DeletingClusterRequestGrantsNothing(t *testing.T) {
 	r := grant("Granted", "my-cluster")
 	r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: now}, []string{v1alpha1.ClusterRequestFinalizer}
 	f := newFixture(t, profile(), cluster(), r, access("a", toRequest))

@@ -20,7 +20,7 @@ func inPhase(phase string) *v1alpha1.AccessRequest {
 		Status: v1alpha1.AccessRequestStatus{Status: v1alpha1.Status{Phase: phase}}}
 }
 
-func TestMetrics_CountPhasesAndHowLongAccessTakes(t *testing.T) {
+func TestMetrics_PhasesAndDuration(t *testing.T) {
 	m := newMetrics()
 	type change = kit.Change[*v1alpha1.AccessRequest]
 	pending, granted, again := inPhase(""), inPhase("Granted"), inPhase("Granted")

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 )
 
-func TestReconcile_KeepsToThePolicy(t *testing.T) {
+func TestReconcile_EnforcesPolicy(t *testing.T) {
 	const onlyView = "roleRefs.all(r, r.name == 'view') && permissions.size() == 0"
 	const ownCluster = "clusterRequests.exists(r, r.metadata.namespace == request.metadata.namespace && r.spec.purpose == 'mcp')"
 	admin := func(r *v1alpha1.AccessRequest) {

@@ -28,7 +28,7 @@ const (
 	patchCluster    = "patch *v1alpha1.Cluster"
 )
 
-func TestReconcile_FindsWhoIsResponsible(t *testing.T) {
+func TestReconcile_FindsProvider(t *testing.T) {
 	prepared := map[string]string{"clusters.openmcp.cloud/provider": "asdf", "clusters.openmcp.cloud/profile": "default"}
 	for name, test := range map[string]struct {
 		hub    []client.Object
@@ -105,7 +105,7 @@ func wantPending(t *testing.T, got *v1alpha1.AccessRequest, status metav1.Condit
 	}
 }
 
-func TestReconcile_SaysWhatIsMissing(t *testing.T) {
+func TestReconcile_ReportsMissing(t *testing.T) {
 	const key = "clusters.openmcp.cloud/"
 	noCluster := `referenced Cluster "foo/my-cluster" not found`
 	for name, test := range map[string]struct {
@@ -165,7 +165,7 @@ func TestReconcile_SaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestReconcile_LeavesAloneWhatIsOthers(t *testing.T) {
+func TestReconcile_IgnoresOthers(t *testing.T) {
 	all := labelled("asdf", "default")
 	for name, request := range map[string]*v1alpha1.AccessRequest{
 		"granted":                      access("a", toCluster, all, phase("Granted", 1)),
@@ -201,7 +201,7 @@ func TestReconcile_LeavesAloneWhatIsOthers(t *testing.T) {
 	}
 }
 
-func TestReconcile_HandsOverWhatHasChanged(t *testing.T) {
+func TestReconcile_ResetsPhaseOnChange(t *testing.T) {
 	all := labelled("asdf", "default")
 	for name, test := range map[string]struct {
 		hub    []client.Object
@@ -232,7 +232,7 @@ func TestReconcile_HandsOverWhatHasChanged(t *testing.T) {
 }
 
 // A denial may have no generation, and nothing that the requester does reverts it.
-func TestReconcile_ADenialStays(t *testing.T) {
+func TestReconcile_DenialIsFinal(t *testing.T) {
 	for name, changes := range map[string][]change{
 		"as it was":                         {phase("Denied", 1)},
 		"without a generation":              {phase("Denied", 0)},
@@ -259,7 +259,7 @@ func TestReconcile_ADenialStays(t *testing.T) {
 	}
 }
 
-func TestReconcile_EndsWhatIsOver(t *testing.T) {
+func TestReconcile_DeletesExpired(t *testing.T) {
 	for name, test := range map[string]struct {
 		change []change
 		gone   bool
@@ -285,7 +285,7 @@ func TestReconcile_EndsWhatIsOver(t *testing.T) {
 }
 
 // Users who may write the labels of a request must not be able to keep it forever.
-func TestReconcile_EndsWhatIsSelectedNoMore(t *testing.T) {
+func TestReconcile_DeletesDeselected(t *testing.T) {
 	for prepared, gone := range map[bool]bool{true: true, false: false} {
 		a := access("a", toCluster, ttl(time.Hour))
 		if prepared {
@@ -299,7 +299,7 @@ func TestReconcile_EndsWhatIsSelectedNoMore(t *testing.T) {
 	}
 }
 
-func TestReconcile_RemovesTheOperationItHasDone(t *testing.T) {
+func TestReconcile_RemovesOperationAnnotation(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), access("a", toCluster, operation("reconcile")))
 	got, _ := f.reconcile(t, "a")
 	if _, there := got.Annotations["openmcp.cloud/operation"]; there || got.Labels["clusters.openmcp.cloud/provider"] != "asdf" {
@@ -307,8 +307,8 @@ func TestReconcile_RemovesTheOperationItHasDone(t *testing.T) {
 	}
 }
 
-// TestReconcile_GoesOnAfterACrashAtAnyWrite ends the process after each write in turn, and refuses each in turn.
-func TestReconcile_GoesOnAfterACrashAtAnyWrite(t *testing.T) {
+// TestReconcile_ResumesAfterCrashAtEachWrite ends the process after each write in turn, and refuses each in turn.
+func TestReconcile_ResumesAfterCrashAtEachWrite(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "accessrequests"}, "a", errors.New("changed"))
 	for _, err := range []error{errors.New("killed"), conflict} {
 		for crash := range 5 {
@@ -341,7 +341,7 @@ func TestReconcile_GoesOnAfterACrashAtAnyWrite(t *testing.T) {
 	}
 }
 
-func TestWatches_RequestThoseThatWait(t *testing.T) {
+func TestWatches_EnqueueWaiting(t *testing.T) {
 	all := labelled("asdf", "default")
 	f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"),
 		access("by-cluster", toCluster), access("by-request", toRequest), access("by-nothing"),

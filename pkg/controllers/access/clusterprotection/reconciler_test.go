@@ -123,7 +123,7 @@ func labelled(r *v1alpha1.AccessRequest) {
 
 func elsewhere(r *v1alpha1.AccessRequest) { r.Spec.ClusterRef.Namespace = "bar" }
 
-func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
+func TestReconcile_ProtectsClusterWithAccessRequests(t *testing.T) {
 	many := func() (objs []client.Object) {
 		for i := range 12 {
 			objs = append(objs, access("foo", fmt.Sprintf("a%02d", i)))
@@ -219,7 +219,7 @@ func (c cached) List(ctx context.Context, into client.ObjectList, opts ...client
 	return c.list.List(ctx, into, opts...)
 }
 
-func TestProtect_RefusesAClusterThatGoes(t *testing.T) {
+func TestProtect_RejectsDeletingCluster(t *testing.T) {
 	writes := 0
 	for name, c := range map[string]*v1alpha1.Cluster{"kept": deleting(finalizer), "not kept": deleting(provider)} {
 		hub := newClient(t, &writes, c)
@@ -249,7 +249,7 @@ func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patc
 	return r.Client.Patch(ctx, obj, patch, opts...)
 }
 
-func TestProtect_LooksAgainAfterAConflict(t *testing.T) {
+func TestProtect_RecheckAfterConflict(t *testing.T) {
 	hub := newClient(t, new(int), cluster(provider))
 	if err := Protect(t.Context(), hub, &racing{Client: hub, then: func() {}}, key); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestProtect_LooksAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-func TestAccessRequests_RequestTheirClusterWhenTheyCountAnotherTime(t *testing.T) {
+func TestAccessRequests_EnqueueTheirClusters(t *testing.T) {
 	requested := func(do func(workqueue.TypedRateLimitingInterface[reconcile.Request])) bool {
 		q := &queue{}
 		do(q)

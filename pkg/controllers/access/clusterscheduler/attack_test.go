@@ -23,7 +23,7 @@ import (
 func ptrTo[T any](v T) *T { return &v }
 
 // An exclusive cluster, or one of another profile, is not given to requests for shared ones.
-func TestAttack_NobodyGetsAClusterOfAnotherKind(t *testing.T) {
+func TestAttack_RequestOfOtherKind(t *testing.T) {
 	other := newCluster("foo/b", "unlimited", shared)
 	other.Spec.Profile = "another"
 	f := newFixture(t, testConfig, newCluster("foo/a", "unlimited", exclusive), other)
@@ -47,7 +47,7 @@ func TestAttack_MetadataDoesNotLeakIntoTheTemplate(t *testing.T) {
 	}
 }
 
-func TestAttack_MetadataForAClusterThatHasNone(t *testing.T) {
+func TestAttack_MetadataForClusterWithoutMetadata(t *testing.T) {
 	const key = v1alpha1.MetadataAnnotationLabelPrefix + "note"
 	f := newFixture(t, testConfig)
 	f.ask("exclusive", "foo/exclusive")
@@ -62,7 +62,7 @@ func TestAttack_MetadataForAClusterThatHasNone(t *testing.T) {
 }
 
 // Of the requests in the finalizers of a cluster, one that still exists is enough to keep it, wherever it stands among them.
-func TestAttack_AClusterInUseIsNotTaken(t *testing.T) {
+func TestAttack_ClusterInUseIsNotReleased(t *testing.T) {
 	for _, holders := range [][]string{{"alive", "gone"}, {"gone", "alive"}, {"gone", "gone2", "alive"}} {
 		f := newFixture(t, testConfig, newCluster("foo/exclusive-qilq5nsb", "exclusive", exclusive, holders...), newRequest("foo/alive", "unknown"))
 		f.ask("exclusive", "foo/exclusive")
@@ -77,7 +77,7 @@ func TestAttack_AClusterInUseIsNotTaken(t *testing.T) {
 }
 
 // A configuration that is loaded while the scheduler runs is completed and checked like the one at its start.
-func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
+func TestAttack_ReloadedConfigIsCompleted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -119,7 +119,7 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 }
 
 // A file may be half written. Half a configuration may have no policy.
-func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
+func TestAttack_PartialConfigIsIgnored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
 }
 
 // If the needed name is taken, the request waits, whatever the purpose of that cluster.
-func TestAttack_ANameThatIsTakenIsWaitedFor(t *testing.T) {
+func TestAttack_TakenNameIsWaitedFor(t *testing.T) {
 	f := newFixture(t, testConfig, newCluster("foo/unlimited", "other", shared, "gone"), newCluster("foo/shared-twice-qilq5nsb", "other", exclusive))
 	f.delete(f.cluster("foo/unlimited"))
 	f.ask("unlimited", "foo/one")
@@ -165,7 +165,7 @@ func TestAttack_ANameThatIsTakenIsWaitedFor(t *testing.T) {
 }
 
 // A request that waits for a purpose is enqueued when that is defined. Granted requests are not changed.
-func TestAttack_ANewConfigurationGrantsWhatWaits(t *testing.T) {
+func TestAttack_NewConfigGrantsWaitingRequests(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/granted")
 	f.ask("later", "foo/waits")
@@ -181,7 +181,7 @@ func TestAttack_ANewConfigurationGrantsWhatWaits(t *testing.T) {
 }
 
 // Nothing can be added to a cluster that is being deleted.
-func TestAttack_AClusterThatGoesIsWaitedFor(t *testing.T) {
+func TestAttack_DeletingClusterIsWaitedFor(t *testing.T) {
 	f := newFixture(t, testConfig, newCluster("foo/unlimited", "unlimited", shared, "gone"))
 	f.delete(f.cluster("foo/unlimited"))
 	f.ask("unlimited", "foo/one")
@@ -197,7 +197,7 @@ func TestAttack_AClusterThatGoesIsWaitedFor(t *testing.T) {
 }
 
 // An existing cluster of the name keeps its spec, and is not given if that is different.
-func TestAttack_AClusterThatIsThereKeepsItsSpec(t *testing.T) {
+func TestAttack_ExistingClusterRetainsSpec(t *testing.T) {
 	there := newCluster("foo/exclusive-qilq5nsb", "mine", exclusive)
 	there.Spec.Kubernetes.Version, there.Labels = "1.30.0", map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "false"}
 	another := newCluster("foo/unlimited", "mine", shared)
@@ -230,7 +230,7 @@ func namespace(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-func TestPolicy_DeniesForGood(t *testing.T) {
+func TestPolicy_DenialIsFinal(t *testing.T) {
 	f := newFixture(t, policyConfig, namespace("foo", map[string]string{"team": "a"}), namespace("bar", map[string]string{"team": "b"}),
 		namespace("none", nil))
 	f.ask("exclusive", "foo/exclusive", "bar/denied", "none/open")
@@ -292,7 +292,7 @@ func TestPolicy_OfAccessRequests(t *testing.T) {
 }
 
 // An approver's denial stays, with the approver's message, and revokes what the request was just being given.
-func TestPolicy_AnApproverIsRespected(t *testing.T) {
+func TestPolicy_ApproverIsRespected(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.create(newRequest("foo/exclusive", "exclusive"))
 	f.killAfter = 2 // the finalizer, and the cluster

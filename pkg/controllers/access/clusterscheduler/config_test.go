@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestConfig_SaysWhatIsWrong(t *testing.T) {
+func TestConfig_Errors(t *testing.T) {
 	for config, want := range map[string][]string{
 		"":                          {`the configuration has no block "scheduler"`},
 		"other: {}":                 {`the configuration has no block "scheduler"`},
@@ -80,7 +80,7 @@ func TestConfig_FilesAreMerged(t *testing.T) {
 }
 
 // An error at the start names the file and the field.
-func TestConfig_ErrorsNameTheFile(t *testing.T) {
+func TestConfig_ErrorsNameFile(t *testing.T) {
 	dir := t.TempDir()
 	good, syntax, value := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "syntax.yaml"), filepath.Join(dir, "value.yaml")
 	for file, text := range map[string]string{good: testConfig, syntax: "scheduler: [", value: "scheduler: {scope: Global}"} {
@@ -104,7 +104,7 @@ func TestConfig_ErrorsNameTheFile(t *testing.T) {
 }
 
 // A policy on AccessRequests is also useful if another program grants ClusterRequests, which are left to it.
-func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
+func TestConfig_PolicyOnAccessRequestsOnly(t *testing.T) {
 	f := newFixture(t, "scheduler: {policy: {accessRequests: [{expression: 'true'}]}}", newCluster("foo/theirs", "exclusive", shared, "gone"))
 	f.create(newRequest("foo/exclusive", "exclusive"))
 	f.writes = nil
@@ -126,7 +126,7 @@ func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
 }
 
 // If the selector of all purposes and that of one have the same label, the former has precedence, as in openMCP.
-func TestConfig_SelectorsAreCompleted(t *testing.T) {
+func TestConfig_SelectorsAreMerged(t *testing.T) {
 	c := mustParse(t, `scheduler: {selectors: {clusters: {matchLabels: {a: global}, matchExpressions: [{key: c, operator: Exists}]}}, purposeMappings: {x: {
   selector: {matchLabels: {a: local, b: local}, matchExpressions: [{key: d, operator: DoesNotExist}]},
   template: {metadata: {labels: {a: global, b: local, c: x}}, spec: {profile: p, tenancy: Shared}}}}}`)

@@ -35,7 +35,7 @@ func (f *fixture) purge(key string) {
 	}
 }
 
-func TestOrphans_AClusterIsTakenFromRequestsThatAreGone(t *testing.T) {
+func TestOrphans_ClusterIsReleased(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("shared", "foo/one", "foo/two")
 	name := "foo/" + f.request("foo/one").Status.Cluster.Name
@@ -57,7 +57,7 @@ func TestOrphans_AClusterIsTakenFromRequestsThatAreGone(t *testing.T) {
 	f.wantClusters()
 }
 
-func TestOrphans_AreTheOnlyOnes(t *testing.T) {
+func TestOrphans_OnlyOrphansAreReleased(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
 	f.ask("exclusive", "foo/exclusive")
@@ -77,7 +77,7 @@ func TestOrphans_AreTheOnlyOnes(t *testing.T) {
 }
 
 // After a restore all requests have different UIDs, and their clusters the earlier finalizers.
-func TestOrphans_ARestoredRequestKeepsItsCluster(t *testing.T) {
+func TestOrphans_RestoredRequestRetainsCluster(t *testing.T) {
 	f := newFixture(t, testConfig, newCluster("foo/exclusive-qilq5nsb", "exclusive", exclusive, "before"))
 	f.changeCluster("foo/exclusive-qilq5nsb", func(c *v1alpha1.Cluster) { c.Labels = map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "true"} })
 	f.create(newRequest("foo/exclusive", "exclusive"))
@@ -91,7 +91,7 @@ func TestOrphans_ARestoredRequestKeepsItsCluster(t *testing.T) {
 }
 
 // Concurrent changes of the cluster count.
-func TestOrphans_AClusterIsReclaimedAsItIs(t *testing.T) {
+func TestOrphans_ClusterIsReclaimedAtCurrentVersion(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
 	f.purge("foo/one")
@@ -103,7 +103,7 @@ func TestOrphans_AClusterIsReclaimedAsItIs(t *testing.T) {
 	f.wantClusters("foo/unlimited one two")
 }
 
-func TestOrphans_LookWhenAClusterIsGiven(t *testing.T) {
+func TestOrphans_SearchedOnAssignment(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after []string
 		want          bool
@@ -116,7 +116,7 @@ func TestOrphans_LookWhenAClusterIsGiven(t *testing.T) {
 }
 
 // A request that waits for a profile is enqueued when that is created.
-func TestProfiles_RequestThoseThatWaitForThem(t *testing.T) {
+func TestProfiles_EnqueueWaitingRequests(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.create(newRequest("foo/waits", "unlimited"))
 	f.create(newRequest("foo/other", "unknown"))

@@ -43,7 +43,7 @@ func (f *fixture) removeByProvider(cluster string) {
 	f.changeCluster(cluster, func(c *v1alpha1.Cluster) { c.Finalizers = nil })
 }
 
-func TestDeletion_WaitsForTheClusterThatGoesWithIt(t *testing.T) {
+func TestDeletion_WaitsForCluster(t *testing.T) {
 	for name, test := range map[string]struct {
 		purpose string
 		wait    *bool
@@ -123,7 +123,7 @@ func TestOperation_IgnoreAndReconcile(t *testing.T) {
 }
 
 // A process may be killed after any write. The next one reaches the same result.
-func TestKilled_AfterAnyWriteTheNextProcessFinishes(t *testing.T) {
+func TestKilled_AfterAnyWriteNextProcessCompletes(t *testing.T) {
 	for name, test := range map[string]struct {
 		purpose    string
 		others     int
@@ -207,7 +207,7 @@ func TestKilled_AfterAnyWriteTheNextProcessFinishes(t *testing.T) {
 
 // Several concurrent processes, none of which knows of the others, never give a cluster to more requests than may have it. A request that has got
 // two in that way keeps one.
-func TestConcurrency_TheLimitHolds(t *testing.T) {
+func TestConcurrency_LimitIsNotExceeded(t *testing.T) {
 	const processes, requests = 6, 41
 	f := newFixture(t, testConfig)
 	for i := range requests {
@@ -254,7 +254,7 @@ func TestConcurrency_TheLimitHolds(t *testing.T) {
 
 // A decision on a stale version does not count: a cluster that another request has got since then is not deleted, and one that another request has
 // released since then is not left over.
-func TestConcurrency_AClusterIsFreedAsItIs(t *testing.T) {
+func TestConcurrency_StaleReleaseConflicts(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
 	asked, old := f.request("foo/one"), f.cluster("foo/unlimited")

@@ -121,7 +121,7 @@ func TestScheduler_AsOpenMCP(t *testing.T) {
 	}
 }
 
-func TestScheduler_MakesClustersFromTheTemplate(t *testing.T) {
+func TestScheduler_CreatesClustersFromTemplate(t *testing.T) {
 	f := newFixture(t, `
 scheduler:
   selectors: {clusters: {matchLabels: {global: "yes"}}}
@@ -149,7 +149,7 @@ scheduler:
 	}
 }
 
-func TestScheduler_TellsByEvents(t *testing.T) {
+func TestScheduler_RecordsEvents(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
 	f.ask("unknown", "foo/two")
@@ -176,7 +176,7 @@ func TestScheduler_ChoosesRandomNamesOnRequest(t *testing.T) {
 	}
 }
 
-func TestScheduler_RecoversWhatIsLost(t *testing.T) {
+func TestScheduler_RecoversLostClusters(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("exclusive", "foo/exclusive")
 	granted := "Granted foo/exclusive-qilq5nsb ClusterGranted"

@@ -30,7 +30,7 @@ func bait(name, purpose string, holders ...string) *v1alpha1.Cluster {
 }
 
 // The clusters of users who may create Clusters in some namespace must not be given to others.
-func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
+func TestAttack_UsersCannotOfferClusters(t *testing.T) {
 	for name, scope := range map[string]string{
 		"as it is":          "",
 		"Cluster":           "scope: Cluster",
@@ -55,7 +55,7 @@ func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
 }
 
 // The UIDs of requests are not secret. A user who adds the UID of another's request to a cluster has no effect on the request.
-func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
+func TestAttack_ForgedClusterOfRequest(t *testing.T) {
 	for _, purpose := range []string{"central", "beside", "own", "unknown"} {
 		t.Run(purpose, func(t *testing.T) {
 			forged := bait("forged", purpose, "victim")
@@ -80,7 +80,7 @@ func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 }
 
 // A request without a cluster does not wait, when it is deleted, for a cluster to which an attacker adds its finalizer and another one.
-func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
+func TestAttack_DeletionIsNotBlockedByForgedFinalizer(t *testing.T) {
 	for _, purpose := range []string{"own", "unknown"} {
 		forged := newCluster("eve/forged", purpose, exclusive, "victim")
 		forged.Labels = map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "true"}
@@ -98,7 +98,7 @@ func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
 }
 
 // Clusters of other namespaces are given if the configuration trusts the namespace, for that purpose alone.
-func TestTrust_IsByPurpose(t *testing.T) {
+func TestTrust_IsPerPurpose(t *testing.T) {
 	for trusted, want := range map[string][]string{
 		"[eve]":       {"eve/a one", "eve/b", "foo/beside two"},
 		"[ops, eve]":  {"eve/a one", "eve/b", "foo/beside two"},
@@ -117,7 +117,7 @@ func TestTrust_IsByPurpose(t *testing.T) {
 }
 
 // A request keeps its cluster when the namespace is not trusted any more.
-func TestTrust_ComesToAnEndForNewRequests(t *testing.T) {
+func TestTrust_RevocationAffectsNewRequests(t *testing.T) {
 	f := newFixture(t, strings.Replace(trustConfig, "central:", "central:\n      trustedNamespaces: [eve]", 1), bait("a", "central"))
 	f.ask("central", "foo/one")
 	f.config = mustParse(t, trustConfig)
@@ -127,7 +127,7 @@ func TestTrust_ComesToAnEndForNewRequests(t *testing.T) {
 	f.wantAnswer("foo/one", "Granted eve/a ClusterGranted")
 }
 
-func TestTrust_OfAConfiguration(t *testing.T) {
+func TestTrust_OfConfiguration(t *testing.T) {
 	const spec = "template: {spec: {profile: p, tenancy: "
 	for config, want := range map[string]string{
 		"{scope: Namespaced, purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Shared}}}}}": "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: must be empty, as scheduler.scope is Namespaced",
@@ -143,7 +143,7 @@ func TestTrust_OfAConfiguration(t *testing.T) {
 }
 
 // A file of openMCP is read as it is. The log has a warning where it asks for more than it gets.
-func TestTrust_TellsWhatOpenMCPDoesOtherwise(t *testing.T) {
+func TestTrust_WarnsOfDifferencesToOpenMCP(t *testing.T) {
 	const purposes = ` purposeMappings: {a: {template: {spec: {profile: p, tenancy: Shared}}}, b: {template: {spec: {profile: p, tenancy: Exclusive}}},
   c: {trustedNamespaces: ['*'], template: {spec: {profile: p, tenancy: Shared}}}}}`
 	for config, want := range map[string]int{"{scope: Cluster,": 1, "{": 0} {

@@ -58,7 +58,7 @@ func condition(conditionType string, status metav1.ConditionStatus) metav1.Condi
 	return metav1.Condition{Type: conditionType, Status: status, Reason: "Test", LastTransitionTime: metav1.NewTime(now)}
 }
 
-func TestReconcile_SaysThatNoProviderLooks(t *testing.T) {
+func TestReconcile_ReportsMissingProvider(t *testing.T) {
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "dev.kind"}}
 	profile.Spec.ProviderRef.Name = "kind"
 	held := func(c *v1alpha1.Cluster) {
@@ -78,14 +78,14 @@ func TestReconcile_SaysThatNoProviderLooks(t *testing.T) {
 	}
 }
 
-func TestReconcile_WaitsForAWhile(t *testing.T) {
+func TestReconcile_GracePeriod(t *testing.T) {
 	cluster, result := look(t, 20*time.Second, nil, func(*v1alpha1.Cluster) {})
 	if missing(cluster) != nil || result.RequeueAfter != 40*time.Second {
 		t.Errorf("%+v, looked at again after %s", cluster.Status, result.RequeueAfter)
 	}
 }
 
-func TestReconcile_TakesItBackWhenOneLooks(t *testing.T) {
+func TestReconcile_ClearsConditionOnceProviderActs(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Cluster){
 		"a phase":      func(c *v1alpha1.Cluster) { c.Status.Phase = "Progressing" },
 		"a condition":  func(c *v1alpha1.Cluster) { c.Status.Conditions = []metav1.Condition{condition("Ready", "False")} },
@@ -101,7 +101,7 @@ func TestReconcile_TakesItBackWhenOneLooks(t *testing.T) {
 	}
 }
 
-func TestReconcile_LeavesAloneWhatIsToBeLeftAlone(t *testing.T) {
+func TestReconcile_IgnoresOthers(t *testing.T) {
 	cluster, _ := look(t, time.Hour, nil, func(c *v1alpha1.Cluster) {
 		c.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationAnnotationValueIgnore}
 	})

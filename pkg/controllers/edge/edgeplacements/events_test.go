@@ -37,7 +37,7 @@ func (f *fixture) states(all ...edgev1alpha1.PlacementState) {
 	f.settle()
 }
 
-func TestEvents_TellOfFaultsAndOfTheirEnds(t *testing.T) {
+func TestEvents_FaultsAndRecovery(t *testing.T) {
 	f := world(t)
 	f.wantEvents("all is placed")
 	f.states(edgev1alpha1.PlacementRunning, edgev1alpha1.PlacementDelivering)

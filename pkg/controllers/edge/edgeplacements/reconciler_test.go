@@ -137,7 +137,7 @@ func world(t *testing.T) *fixture {
 	return f
 }
 
-func TestPlacements_FollowWhatChanges(t *testing.T) {
+func TestPlacements_FollowChanges(t *testing.T) {
 	f := world(t)
 	if s := f.policy().Status; s.Nodes != (edgev1alpha1.NodeCounts{Reached: 2, Selected: 2, Placed: 2}) || s.ObservedGeneration != 1 {
 		t.Errorf("the status is %+v", s)
@@ -178,7 +178,7 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 	f.expect()
 }
 
-func TestPlacements_LeaveWithClusterSetAndBinding(t *testing.T) {
+func TestPlacements_DeletedWithClusterSetAndBinding(t *testing.T) {
 	f := world(t)
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	edgetest.Change(f.FakeHub, c, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
@@ -195,7 +195,7 @@ func TestPlacements_LeaveWithClusterSetAndBinding(t *testing.T) {
 }
 
 // The node of an earlier cluster of the name gets nothing, nor does one without an owner.
-func TestAttack_TheNodeOfAnotherCluster(t *testing.T) {
+func TestAttack_NodeOfOtherCluster(t *testing.T) {
 	f := world(t)
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	if err := f.Delete(t.Context(), c); err != nil {
@@ -210,7 +210,7 @@ func TestAttack_TheNodeOfAnotherCluster(t *testing.T) {
 }
 
 // No placement is trusted, even if the hub has written it.
-func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
+func TestAttack_ForgedPlacement(t *testing.T) {
 	f := world(t)
 	for _, p := range f.placements() {
 		if p.Spec.Node == "one" {
@@ -236,7 +236,7 @@ func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
 }
 
 // A service of another namespace needs the permission of the author when it is placed; a placed service stays.
-func TestAttack_AServiceOfAnotherNamespace(t *testing.T) {
+func TestAttack_ServiceOfOtherNamespace(t *testing.T) {
 	f := newFixture(t)
 	f.Bind("shop", "blue")
 	f.Node("one", "blue", nil)
@@ -275,7 +275,7 @@ func TestAttack_AServiceOfAnotherNamespace(t *testing.T) {
 }
 
 // The status counts states, and is not written if it is up to date.
-func TestStatus_CountsAndIsWrittenOnce(t *testing.T) {
+func TestStatus_CountsWithoutRedundantWrites(t *testing.T) {
 	f := world(t)
 	for i, p := range f.placements() {
 		p.Status.State = []edgev1alpha1.PlacementState{edgev1alpha1.PlacementRunning, edgev1alpha1.PlacementFailed}[i]
@@ -315,7 +315,7 @@ func TestStatus_CountsAndIsWrittenOnce(t *testing.T) {
 }
 
 // A node with a pattern gets all services of the pattern, and none of a policy.
-func TestPlacements_OfAPattern(t *testing.T) {
+func TestPlacements_OfPattern(t *testing.T) {
 	f := world(t)
 	f.Service("shop", "db", "1.0.0", strings.ReplaceAll(manifest, "web", "db"), nil)
 	p := &edgev1alpha1.DeploymentPattern{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}
@@ -332,7 +332,7 @@ func TestPlacements_OfAPattern(t *testing.T) {
 }
 
 // A version that is given up on a node is replaced by the next one there, also by a new process, and returns when it is tried again.
-func TestPlace_TheNextVersionWhereOneIsGivenUp(t *testing.T) {
+func TestPlace_FallsBackToNextVersion(t *testing.T) {
 	f := newFixture(t)
 	f.Bind("shop", "set")
 	for _, name := range []string{"one", "two"} {

@@ -69,7 +69,7 @@ func (f *fixture) attempts(want string) {
 	}
 }
 
-func TestAttempts_AVersionThatFailsIsGivenUp(t *testing.T) {
+func TestAttempts_FailingVersionIsGivenUp(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{})
 	f.say("Applied=False")
 	f.state("Failed NotApplied")
@@ -117,7 +117,7 @@ func TestAttempts_AVersionThatFailsIsGivenUp(t *testing.T) {
 	f.state("Delivering Delivering")
 }
 
-func TestAttempts_AreRepeatedAsThePolicySays(t *testing.T) {
+func TestAttempts_AreRepeatedPerPolicy(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 2, RetryDurations: 600})
 	fails := func(want string, delay time.Duration) {
 		t.Helper()
@@ -147,7 +147,7 @@ func TestAttempts_AreRepeatedAsThePolicySays(t *testing.T) {
 	f.attempts("")
 }
 
-func TestAttempts_AVersionThatHasRunLongEnoughStays(t *testing.T) {
+func TestAttempts_StableVersionRemains(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{VerifiedDurations: 90})
 	runs := func(degraded string) {
 		f.say("Applied=True", "Available=True", "Progressing=False", "Degraded="+degraded)
@@ -169,7 +169,7 @@ func TestAttempts_AVersionThatHasRunLongEnoughStays(t *testing.T) {
 }
 
 // A failure without times, which another client has written into the status, is counted again and causes no panic.
-func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
+func TestAttack_AttemptWithoutTimes(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 1})
 	f.say("Applied=False")
 	f.pass(failsFor)
@@ -184,7 +184,7 @@ func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
 }
 
 // A version stays if no other fits, or if the policy sets no priority.
-func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
+func TestAttempts_OnlyWithAlternative(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 1})
 	edgetest.Change(f.FakeHub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
 	f.say("Applied=False")

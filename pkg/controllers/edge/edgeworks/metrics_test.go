@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestMetrics_CountTheWritesOfWorks(t *testing.T) {
+func TestMetrics_CountWorkWrites(t *testing.T) {
 	counted := func(operation string) float64 {
 		t.Helper()
 		registry := prometheus.NewPedanticRegistry()

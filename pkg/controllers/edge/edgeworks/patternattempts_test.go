@@ -95,7 +95,7 @@ func (f *fixture) fails(manifests ...int) {
 }
 
 // The service that fails falls back; the other one stays as it is, and its objects stay in the work.
-func TestPatternAttempts_TheServiceThatFailsIsGivenUp(t *testing.T) {
+func TestPatternAttempts_FailingServiceFallsBack(t *testing.T) {
 	f := tryingPattern(t, edgev1alpha1.Priority{})
 	f.fails(dbSet)
 	f.state("Failed Degraded")
@@ -121,7 +121,7 @@ func TestPatternAttempts_TheServiceThatFailsIsGivenUp(t *testing.T) {
 }
 
 // A service must fail for a minute by itself: the minute of another one does not count.
-func TestPatternAttempts_EachServiceHasItsOwnTime(t *testing.T) {
+func TestPatternAttempts_EachServiceHasOwnTimer(t *testing.T) {
 	f := tryingPattern(t, edgev1alpha1.Priority{})
 	f.fails(dbSet)
 	f.settle()
@@ -145,7 +145,7 @@ func TestPatternAttempts_EachServiceHasItsOwnTime(t *testing.T) {
 }
 
 // The objects of the service that fails are removed before it is tried again, and those of the other service are not.
-func TestPatternAttempts_OnlyTheServiceThatFailsIsRemoved(t *testing.T) {
+func TestPatternAttempts_OnlyFailingServiceIsRemoved(t *testing.T) {
 	f := tryingPattern(t, edgev1alpha1.Priority{Retries: 1})
 	all := objectsOf(t, f.work())
 	f.fails(webDeployment)
@@ -189,7 +189,7 @@ func TestPatternAttempts_AllServicesFail(t *testing.T) {
 }
 
 // Reports of an agent about manifests of no service count for no service, whatever the numbers and generations.
-func TestAttack_FailuresOfNoService(t *testing.T) {
+func TestAttack_FailuresOfUnknownService(t *testing.T) {
 	for name, forge := range map[string]func(*workv1.ManifestWork){
 		"the namespace":      func(w *workv1.ManifestWork) { w.Status.ResourceStatus.Manifests[0].ResourceMeta.Ordinal = 0 },
 		"a negative number":  func(w *workv1.ManifestWork) { w.Status.ResourceStatus.Manifests[0].ResourceMeta.Ordinal = -1 << 31 },
@@ -231,7 +231,7 @@ func (f *fixture) tooLarge(text string) {
 }
 
 // A version that is too large for a work is given up at once, and stays if there is no other.
-func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
+func TestAttempts_OversizedVersion(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 3})
 	f.tooLarge("web:2")
 	f.attempts("2.0.0 GivenUp 1")
@@ -259,7 +259,7 @@ func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
 }
 
 // So is a version whose manifests cannot be rewritten, or that lacks a value.
-func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
+func TestAttempts_UndeliverableVersion(t *testing.T) {
 	color, missing := "red", edgev1alpha1.Variable{Name: "SIZE", Type: "string"}
 	for reason, test := range map[string]struct {
 		manifest string
@@ -287,7 +287,7 @@ func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
 }
 
 // One object that fails is enough, whatever the others do: agents report a work as degraded only if all its objects are.
-func TestAttempts_OneObjectOfAVersionFails(t *testing.T) {
+func TestAttempts_OneObjectFails(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{})
 	f.fails(webDeployment)
 	f.state("Failed Degraded")

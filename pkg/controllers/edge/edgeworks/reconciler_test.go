@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
 )
 
-func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
+func TestWork_ObjectsInTargetNamespace(t *testing.T) {
 	f := newFixture(t)
 	w := f.work()
 	if got := objectsOf(t, w); !slices.Equal(got, []string{"ClusterRole /web", "Deployment blue/web", "Namespace /blue", "RoleBinding blue/web"}) {
@@ -54,7 +54,7 @@ func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
 }
 
 // The default target namespace is not that of the agent: it is created with the first service.
-func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
+func TestWork_CreatesDefaultNamespace(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Status.Namespace = "blue" })
 	f.state("Delivering Delivering")
@@ -64,7 +64,7 @@ func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
 }
 
 // An agent with one namespace gets only what it can create: no Namespace, and no other cluster-scoped objects.
-func TestWork_OfANamespaceScopedAgent(t *testing.T) {
+func TestWork_NamespaceScopedAgent(t *testing.T) {
 	f := newFixture(t)
 	node := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	edgetest.Change(f.FakeHub, node, func(n *edgev1alpha1.EdgeNode) {
@@ -78,7 +78,7 @@ func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 }
 
 // The state follows the cluster's report for the current generation of the work.
-func TestState_IsWhatTheClusterSays(t *testing.T) {
+func TestState_FollowsCluster(t *testing.T) {
 	f := newFixture(t)
 	f.state("Delivering Delivering")
 	f.say("Applied=True", "Available=True")
@@ -115,7 +115,7 @@ func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
 }
 
 // No placement is trusted: what the rules would not decide now is not written, whichever user has written the placement.
-func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
+func TestAttack_ForgedPlacement(t *testing.T) {
 	for name, forge := range map[string]func(*fixture){
 		"another namespace": func(f *fixture) {
 			edgetest.Change(f.FakeHub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
@@ -169,7 +169,7 @@ func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 }
 
 // A work of a user that has the name is never changed, neither when the placement is created nor when it is deleted.
-func TestAttack_AWorkOfTheName(t *testing.T) {
+func TestAttack_WorkOfOtherOwner(t *testing.T) {
 	f := newFixture(t)
 	foreign := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.work().Name}}
 	if err := f.Delete(t.Context(), f.work()); err != nil {
@@ -190,7 +190,7 @@ func TestAttack_AWorkOfTheName(t *testing.T) {
 }
 
 // A placement exists until its work is gone, and no work exists without its placement.
-func TestEnd_TheWorkGoesFirst(t *testing.T) {
+func TestFinalize_DeletesWorkFirst(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.FakeHub, f.work(), func(w *workv1.ManifestWork) { w.Finalizers = []string{"agent"} })
 	if err := f.Delete(t.Context(), f.placement()); err != nil {
@@ -220,7 +220,7 @@ func TestEnd_TheWorkGoesFirst(t *testing.T) {
 }
 
 // A refusal is reported, and what was delivered before stays.
-func TestState_OfARefusal(t *testing.T) {
+func TestState_OfRefusal(t *testing.T) {
 	f := newFixture(t)
 	f.Refuse = func(verb string, obj client.Object) error {
 		if _, is := obj.(*workv1.ManifestWork); is && verb == "patch" {
@@ -237,7 +237,7 @@ func TestState_OfARefusal(t *testing.T) {
 }
 
 // In a namespace that is being deleted nothing can be created. The hub creates the namespace again, so the write is retried soon.
-func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
+func TestState_OfTerminatingNamespace(t *testing.T) {
 	f := newFixture(t)
 	f.Refuse = func(verb string, obj client.Object) error {
 		if _, is := obj.(*workv1.ManifestWork); !is || verb != "patch" {
@@ -253,7 +253,7 @@ func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
 }
 
 // Variables are delivered as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. A change of them alone is delivered, too.
-func TestWork_HasTheVariables(t *testing.T) {
+func TestWork_Variables(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.FakeHub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}},
 		func(s *edgev1alpha1.EdgeService) { s.Spec.UserInput = []edgev1alpha1.Variable{{Name: "COLOR"}} })
@@ -272,7 +272,7 @@ func TestWork_HasTheVariables(t *testing.T) {
 }
 
 // Changes of the work by other clients are reverted.
-func TestWork_ThatOthersHaveChanged(t *testing.T) {
+func TestWork_RevertsChangesOfOthers(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.FakeHub, f.work(), func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
 	f.settle()

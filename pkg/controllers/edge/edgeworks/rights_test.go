@@ -52,7 +52,7 @@ func toGreen(f *fixture) {
 }
 
 // The agent creates the objects of an edge service: without the check, that would be a way for an author who may not have it do so.
-func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
+func TestAttack_EdgeServiceWithoutAgentRight(t *testing.T) {
 	const ann, inAll = `{"username":"ann"}`, `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct {
 		author string
@@ -100,9 +100,9 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight verifies that the permission of the author of an EdgeService is checked: a user who may change
+// TestAttack_EdgeServiceWithoutAuthorRight verifies that the permission of the author of an EdgeService is checked: a user who may change
 // one determines what the policies of other authors deliver.
-func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
+func TestAttack_EdgeServiceWithoutAuthorRight(t *testing.T) {
 	const right = `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct{ author, want string }{
 		"another user":            {`{"username":"eve"}`, `user "eve", the author of the spec of EdgeService`},
@@ -130,7 +130,7 @@ func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
 }
 
 // Without the gate no permission is checked, and with it only before something is written.
-func TestRights_AreAskedBeforeAWrite(t *testing.T) {
+func TestRights_CheckedBeforeWrites(t *testing.T) {
 	f := newFixture(t)
 	asked := asAgent(f, `{"username":"ann"}`)
 	f.settle()

@@ -16,7 +16,7 @@ import (
 )
 
 // A process may be killed after any write. The next one reaches the same result, and no reader misses a cluster that is chosen before and after.
-func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
+func TestKilled_AfterAnyWriteNextProcessContinues(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects []client.Object
 		do      func(f *fixture)
@@ -113,7 +113,7 @@ func TestRestart_WritesNothing(t *testing.T) {
 }
 
 // A stale watch causes no second write.
-func TestLag_CausesNoSecondWrite(t *testing.T) {
+func TestLag_NoDuplicateWrite(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(1))
 	f.tell()
 	f.work()
@@ -159,7 +159,7 @@ func TestLag_CausesNoSecondWrite(t *testing.T) {
 }
 
 // A write that no watch ever reports is looked up after maxUnseen.
-func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
+func TestLag_UnobservedWrite(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(1))
 	f.tell()
 	f.work()

@@ -14,7 +14,7 @@ import (
 )
 
 // An object that causes a panic does not end the process, and does not block other objects.
-func TestFeed_OutlivesAPanic(t *testing.T) {
+func TestFeed_SurvivesPanic(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	broken := func(context.Context, *clusterv1.ManagedCluster) { panic("a fault") }
 	handler := feed(f.process, broken, broken).handler

@@ -15,7 +15,7 @@ import (
 )
 
 // A round with CEL that takes long blocks neither the watches nor the results of the previous round.
-func TestRound_HoldsUpNeitherWatchesNorWorkers(t *testing.T) {
+func TestRound_DoesNotBlockWatchesOrWorkers(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.tell()
 	if _, err := f.process.Reconcile(t.Context(), everything); err != nil {
@@ -48,7 +48,7 @@ func TestRound_HoldsUpNeitherWatchesNorWorkers(t *testing.T) {
 }
 
 // Concurrent changes during rounds are all processed.
-func TestInbox_LosesNothing(t *testing.T) {
+func TestInbox_LosesNoEvents(t *testing.T) {
 	f := newFixture(t, place(-1))
 	f.settle()
 	handler, told := f.process.watches()[4].handler, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}

@@ -14,7 +14,7 @@ import (
 )
 
 // The metrics have no label whose values users choose.
-func TestMetrics_MeasureARun(t *testing.T) {
+func TestMetrics_OfRun(t *testing.T) {
 	p := place(1)
 	p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.name == "c1"`}
 	p.Spec.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{

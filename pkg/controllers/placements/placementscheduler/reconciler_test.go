@@ -79,7 +79,7 @@ func TestSchedule_FollowsBindings(t *testing.T) {
 }
 
 // The garbage collector deletes the decisions of a placement that is gone. If a new placement of the name comes before that, it adopts them.
-func TestSchedule_TakesOver(t *testing.T) {
+func TestSchedule_AdoptsDecisions(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.settle()
 	f.delete(place(-1))
@@ -107,7 +107,7 @@ func TestSchedule_TakesOver(t *testing.T) {
 }
 
 // Between the two writes of a decision, readers see the later one of both groups.
-func TestUpdate_ShowsTheLaterGroupInBetween(t *testing.T) {
+func TestUpdate_ClusterStaysInDecisions(t *testing.T) {
 	f := newFixture(t, append(many(101, "a=b", "group=g1"), managed("z", "a=b", "group=g2"), place(-1, "g1", "g2"))...)
 	f.settle()
 	if got := f.decisions()[1:]; !slices.Equal(got, []string{"p-decision-2 0: c100", "p-decision-3 1: z"}) {
@@ -131,7 +131,7 @@ func TestUpdate_ShowsTheLaterGroupInBetween(t *testing.T) {
 	}
 }
 
-func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
+func TestConflict_RetriesWithBackoff(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	left := 3
 	f.refuse = func(effect string) error {
@@ -172,7 +172,7 @@ func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
 }
 
 // A placement that cannot be written does not block others.
-func TestError_HoldsUpNoOther(t *testing.T) {
+func TestError_DoesNotBlockOthers(t *testing.T) {
 	q := place(-1)
 	q.Name = "q"
 	f := newFixture(t, managed("c1", "a=b"), place(-1), q)
@@ -204,7 +204,7 @@ func TestError_HoldsUpNoOther(t *testing.T) {
 }
 
 // Nothing is written before everything is known that decisions depend on: placements would lose their clusters.
-func TestStart_WaitsForEverything(t *testing.T) {
+func TestStart_WaitsForCaches(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.settle()
 	f.restart()

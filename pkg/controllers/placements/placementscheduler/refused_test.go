@@ -36,7 +36,7 @@ func (f *fixture) tries(n int) {
 }
 
 // A write that is always refused is reported in the placement, once, until it is not refused any more.
-func TestRefused_IsToldByThePlacement(t *testing.T) {
+func TestRefused_IsReported(t *testing.T) {
 	decisions := clusterv1beta1.Resource("placementdecisions")
 	for name, refusal := range map[string]error{
 		"by a quota":  apierrors.NewForbidden(decisions, "p-decision-1", errors.New("exceeded quota: none")),
@@ -98,7 +98,7 @@ func TestRefused_IsToldByThePlacement(t *testing.T) {
 }
 
 // If the status itself is refused, only the log has it.
-func TestRefused_TheStatusToo(t *testing.T) {
+func TestRefused_StatusRefused(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.refuse = func(effect string) error {
 		if effect == "status of p" {
@@ -126,7 +126,7 @@ func TestRefused_TheStatusToo(t *testing.T) {
 }
 
 // In a namespace that is being deleted, placements are deleted as well: nothing is reported.
-func TestRefused_ByTheEndOfANamespace(t *testing.T) {
+func TestRefused_TerminatingNamespace(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	ends := apierrors.NewForbidden(clusterv1beta1.Resource("placementdecisions"), "p-decision-1", errors.New("it is being terminated"))
 	ends.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

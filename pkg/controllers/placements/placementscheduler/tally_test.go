@@ -19,7 +19,7 @@ func conditioned(status metav1.ConditionStatus) *clusterv1beta1.Placement {
 		{Type: clusterv1beta1.PlacementConditionSatisfied, Status: status}}}}
 }
 
-func TestTally_CountsPlacementsByWhetherTheyAreSatisfied(t *testing.T) {
+func TestTally_CountsSatisfiedPlacements(t *testing.T) {
 	tally := newTally()
 	for _, object := range []*clusterv1beta1.Placement{conditioned("True"), conditioned("True"), conditioned("False"), conditioned("Unknown"), {}} {
 		tally.Tell(kit.Change[*clusterv1beta1.Placement]{After: object})

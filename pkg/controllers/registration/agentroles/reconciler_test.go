@@ -140,7 +140,7 @@ func (f *fixture) want(what string, names ...string) {
 }
 
 // The role is bound only while hub-apiserver serves the clusters in all versions.
-func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing.T) {
+func TestReconcile_BindsRoleOnlyWhileClustersAreServed(t *testing.T) {
 	other := func(namespace, name string) *apiregistrationv1.ServiceReference {
 		return &apiregistrationv1.ServiceReference{Namespace: namespace, Name: name}
 	}
@@ -189,7 +189,7 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 
 // The role is not bound if hub-apiserver may be too old to limit agents. An existing binding stays while hub-apiserver is away for a while, unless
 // it was changed.
-func TestReconcile_BindsNoRoleBeforeAgentsAreHeld(t *testing.T) {
+func TestReconcile_BindsNoRoleBeforeAgentsAreRestricted(t *testing.T) {
 	for what, held := range map[string]*apiregistrationv1.APIService{
 		"the manifests are older":     nil,
 		"hub-apiserver is older":      holding(apiregistrationv1.ConditionFalse),
@@ -228,7 +228,7 @@ func TestReconcile_BindsNoRoleBeforeAgentsAreHeld(t *testing.T) {
 }
 
 // Another reconciliation, as after a restart, writes nothing.
-func TestReconcile_DeletesNoBindingThatIsNotThere(t *testing.T) {
+func TestReconcile_NoRedundantWrites(t *testing.T) {
 	f := newFixture(t)
 	f.reconcile()
 	deletions := 0
@@ -243,7 +243,7 @@ func TestReconcile_DeletesNoBindingThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestReconcile_BindsWhatTheFlagsAskFor(t *testing.T) {
+func TestReconcile_FollowsFlags(t *testing.T) {
 	f := newFixture(t)
 	f.reconcile()
 	f.want("without the list", ClusterRole)
@@ -264,7 +264,7 @@ func TestReconcile_BindsWhatTheFlagsAskFor(t *testing.T) {
 }
 
 // Changes of the binding by other clients are reverted: another role, more subjects, or no label, without which it is in no cache.
-func TestReconcile_RepairsTheBinding(t *testing.T) {
+func TestReconcile_RepairsBinding(t *testing.T) {
 	for what, spoil := range map[string]func(*rbacv1.ClusterRoleBinding){
 		"another role": func(b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" },
 		"all users": func(b *rbacv1.ClusterRoleBinding) {
@@ -303,7 +303,7 @@ func own(name string, rules []rbacv1.PolicyRule) []client.Object {
 }
 
 // The shared role stays until all accepted clusters have their own. Clusters that are not accepted, or were never granted anything, need none.
-func TestReconcile_KeepsTheSharedRoleUntilAllHaveTheirOwn(t *testing.T) {
+func TestReconcile_RetainsSharedRoleUntilMigrated(t *testing.T) {
 	f := newFixture(t)
 	f.reconcile()
 	f.options.Roles = PerCluster

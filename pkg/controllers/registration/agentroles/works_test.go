@@ -25,9 +25,9 @@ func (f *fixture) wantWorks(what string, want bool) {
 	}
 }
 
-// TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem verifies that in each mode, since only hub-apiserver limits an agent to the
+// TestReconcile_BindsWorkRoleOnlyWhileWorksAreServed verifies that in each mode, since only hub-apiserver limits an agent to the
 // works of its own cluster, and only if that is accepted, which is in the other group.
-func TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem(t *testing.T) {
+func TestReconcile_BindsWorkRoleOnlyWhileWorksAreServed(t *testing.T) {
 	elsewhere := &apiregistrationv1.ServiceReference{Namespace: "eve", Name: "hub-apiserver"}
 	for _, mode := range []string{Shared, PerCluster} {
 		for what, change := range map[string]struct{ do, undo func(f *fixture) }{
@@ -56,7 +56,7 @@ func TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem(t *testin
 }
 
 // An older hub-apiserver may not limit agents: no binding is created for it.
-func TestReconcile_BindsNoRoleForWorksBeforeAgentsAreHeld(t *testing.T) {
+func TestReconcile_BindsNoWorkRoleBeforeAgentsAreRestricted(t *testing.T) {
 	f := newFixture(t)
 	f.remove(service("v1alpha1", nil))
 	f.wantWorks("older", false)
@@ -64,8 +64,8 @@ func TestReconcile_BindsNoRoleForWorksBeforeAgentsAreHeld(t *testing.T) {
 	f.wantWorks("no longer", true)
 }
 
-// TestReconcile_ClustersAreThereWithoutWorks verifies that the other roles do not depend on which server has the works.
-func TestReconcile_ClustersAreThereWithoutWorks(t *testing.T) {
+// TestReconcile_WithoutWorks verifies that the other roles do not depend on which server has the works.
+func TestReconcile_WithoutWorks(t *testing.T) {
 	f := newFixture(t)
 	f.add(ofWorks("v2", nil))
 	f.wantWorks("works are served by a CRD", false)

@@ -24,7 +24,7 @@ import (
 )
 
 // The rules and subjects are those of upstream, with the right to leave, and without the right to see certificate requests of others.
-func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
+func TestAccept_GrantsUpstreamRights(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
 	if diff := cmp.Diff(f.want(everything), f.has()); diff != "" {
@@ -90,7 +90,7 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	}
 }
 
-func TestAccept_ASecondLookDoesNothing(t *testing.T) {
+func TestAccept_SecondReconcileDoesNothing(t *testing.T) {
 	for _, mode := range modes {
 		f := newFixture(t, newCluster("c1")).use(mode)
 		f.settle("c1")
@@ -104,7 +104,7 @@ func TestAccept_ASecondLookDoesNothing(t *testing.T) {
 	}
 }
 
-func TestNeverAccepted_NothingIsMade(t *testing.T) {
+func TestNeverAccepted_CreatesNothing(t *testing.T) {
 	cluster := newCluster("c1")
 	cluster.Spec.HubAcceptsClient = false
 	f := newFixture(t, cluster)
@@ -118,7 +118,7 @@ func TestNeverAccepted_NothingIsMade(t *testing.T) {
 }
 
 // Changes by other clients are reverted; their events cause a reconciliation.
-func TestAccept_RepairsWhatIsChanged(t *testing.T) {
+func TestAccept_RepairsChanges(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
 	role, binding := f.role("c1"), roleBindings("c1")[0]
@@ -149,7 +149,7 @@ func TestAccept_RepairsWhatIsChanged(t *testing.T) {
 }
 
 // The record of an accepted cluster does not change, whatever an agent writes into its own ManagedCluster.
-func TestAccept_PinsWhatTheClusterWasAcceptedWith(t *testing.T) {
+func TestAccept_PinsRecord(t *testing.T) {
 	for name, change := range map[string]func(*clusterv1.ManagedCluster){
 		"another identity": func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "another" },
 		"no identity":      func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "malformed" },
@@ -178,7 +178,7 @@ func TestAccept_PinsWhatTheClusterWasAcceptedWith(t *testing.T) {
 	}
 }
 
-func TestAccept_ShowsWhatIsWrong(t *testing.T) {
+func TestAccept_ReportsErrors(t *testing.T) {
 	namespaced := func(labels map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: labels}}
 	}
@@ -230,7 +230,7 @@ func TestAccept_ShowsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAccept_TakesANamespaceThatSaysItIsTheClusters(t *testing.T) {
+func TestAccept_AdoptsNamespaceOfCluster(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: objectMeta("c1", "", "c1")}
 	f := newFixture(t, newCluster("c1"), namespace)
 	f.settle("c1")
@@ -243,7 +243,7 @@ func TestAccept_TakesANamespaceThatSaysItIsTheClusters(t *testing.T) {
 }
 
 // A failing driver is called again with an increasing delay. The condition that reports the failure does not cause a hot loop.
-func TestAccept_BacksOffByCluster(t *testing.T) {
+func TestAccept_BackoffPerCluster(t *testing.T) {
 	f := newFixture(t, newCluster("c1"), newCluster("c2"))
 	f.cloud.fail = errors.New("throttled")
 	tries := 0
@@ -279,7 +279,7 @@ func TestAccept_BacksOffByCluster(t *testing.T) {
 }
 
 // Denying a cluster while a grant fails revokes at once what the grant may have created.
-func TestDeny_RevokesAHalfGrant(t *testing.T) {
+func TestDeny_RevokesPartialGrant(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.fail, f.cloud.half = errors.New("timeout"), true
 	for range 2 {
@@ -294,7 +294,7 @@ func TestDeny_RevokesAHalfGrant(t *testing.T) {
 	}
 }
 
-func TestAutoApproval_IsOnce(t *testing.T) {
+func TestAutoApproval_OncePerCluster(t *testing.T) {
 	cluster := newCluster("c1")
 	cluster.Spec.HubAcceptsClient = false
 	shared := newCluster("work")
@@ -319,7 +319,7 @@ func TestAutoApproval_IsOnce(t *testing.T) {
 }
 
 // A new cluster of the same name starts without a grant: what the first one had is revoked before.
-func TestAccept_AnotherClusterOfTheNameInheritsNothing(t *testing.T) {
+func TestAccept_NewClusterOfSameNameInheritsNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })

@@ -96,7 +96,7 @@ func (f *awsFixture) remove(name string) {
 }
 
 // The holder of a bootstrap token may create ManagedClusters with any name and any ARN.
-func TestAutoApproval_AnARNIsNotSquatted(t *testing.T) {
+func TestAutoApproval_ForeignARNIsNotApproved(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.ask("evil", f.arn("c1"))
 	f.mustHaveAccepted()
@@ -117,7 +117,7 @@ func TestAutoApproval_AnARNIsNotSquatted(t *testing.T) {
 }
 
 // A valuable name cannot be claimed with the ARN of another cluster that matches, too.
-func TestAutoApproval_ANameIsNotSquatted(t *testing.T) {
+func TestAutoApproval_ForeignNameIsNotApproved(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.ask("prod", f.arn("sandbox"))
 	f.mustHaveAccepted()
@@ -125,7 +125,7 @@ func TestAutoApproval_ANameIsNotSquatted(t *testing.T) {
 }
 
 // Two patterns may map one ARN to two names. Then an admin must decide, whichever cluster comes first.
-func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
+func TestAutoApproval_OneClusterPerARN(t *testing.T) {
 	patterns := []string{ofAccount + ".*", ofAccount + "(?P<name>c1)-blue"}
 	f := newApprovalFixture(t, patterns...)
 	f.autoApproval = false
@@ -157,7 +157,7 @@ func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 
 // An admin has accepted the cluster by a name that does not follow from its ARN. Later changes by its agent neither free the ARN nor claim that of
 // another cluster.
-func TestAutoApproval_WhatIsAcceptedCountsAndNotWhatItSays(t *testing.T) {
+func TestAutoApproval_UsesAcceptedIdentity(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.join("team", f.arn("c1"))
 	f.settle("team")
@@ -179,7 +179,7 @@ func TestAutoApproval_WhatIsAcceptedCountsAndNotWhatItSays(t *testing.T) {
 }
 
 // An admin may be deceived. A cluster keeps its identity, also while AWS has lost what was created for it.
-func TestAccept_OfWhatAnotherClusterHas(t *testing.T) {
+func TestAccept_RejectsIdentityOfOtherCluster(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.settle("c1")
 	f.join("evil", f.arn("c1"))

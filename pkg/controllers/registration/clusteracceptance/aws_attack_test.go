@@ -22,7 +22,7 @@ import (
 
 // The annotations of a cluster are written by its agent. The cluster gets what belongs to its ARN, or a reason why not, and never anything of
 // another cluster.
-func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
+func TestAWS_AnnotationsAreNotTrusted(t *testing.T) {
 	const account = "arn:aws:eks:us-west-2:210987654321:cluster/"
 	for name, test := range map[string]struct {
 		annotations map[string]string
@@ -87,7 +87,7 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 }
 
 // Once a cluster is accepted, changes by its agent have no effect: checks and revocation use the record.
-func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
+func TestAWS_LaterAnnotationsAreIgnored(t *testing.T) {
 	for name, change := range map[string]func(f *awsFixture, annotations map[string]string){
 		"the ARN of another": func(f *awsFixture, a map[string]string) { a[registration.AnnotationManagedClusterARN] = f.arn("c2") },
 		"the suffix of another": func(f *awsFixture, a map[string]string) {
@@ -124,7 +124,7 @@ func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 
 // An admin accepts two clusters with one ARN, and the cache has neither record when each is reconciled. No process can know which of them is right:
 // neither gets the role until one of them is denied.
-func TestAWS_OfTwoThatAreAcceptedInOneMomentNeitherGetsTheARN(t *testing.T) {
+func TestAWS_ConcurrentAcceptanceOfOneARNGrantsNeither(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.join("x", f.arn("c1"))
 	fresh := f.process.client

@@ -228,8 +228,8 @@ func TestKilled_NothingLeaksInAWS(t *testing.T) {
 	})
 }
 
-// TestLostAnswers_AreMadeGood loses a response of AWS: the call has had its effect, and the process does not know.
-func TestLostAnswers_AreMadeGood(t *testing.T) {
+// TestLostResponses_Recover loses a response of AWS: the call has had its effect, and the process does not know.
+func TestLostResponses_Recover(t *testing.T) {
 	eachLife(t, []world{{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
 		// run loses the response to a call, counted from 1, and returns the number of calls.
 		run := func(loses int) int {

@@ -35,7 +35,7 @@ import (
 )
 
 // A working cluster costs only reads, and only as often as checks are due, whatever happens on the hub.
-func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
+func TestAWS_SteadyFleetCausesNoWrites(t *testing.T) {
 	const clusters, hours = 20, 24
 	all := make([]string, clusters)
 	for i := range all {
@@ -70,7 +70,7 @@ func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
 
 // A call that AWS refuses for one cluster is retried with an increasing delay, is reported in the cluster's condition, and does not affect other
 // clusters.
-func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
+func TestAWS_ErrorsAffectOneCluster(t *testing.T) {
 	for name, test := range map[string]struct {
 		operation string
 		err       error
@@ -127,7 +127,7 @@ func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
 }
 
 // AWS does not respond about one cluster. The others do not wait for it.
-func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
+func TestAWS_HangingClusterDoesNotBlockOthers(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1", "c2")
 	role := f.hubRole("c1")
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -160,7 +160,7 @@ func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
 }
 
 // Drivers are independent: each has its clusters, and a new one needs no change of existing clusters.
-func TestDrivers_StandSideBySide(t *testing.T) {
+func TestDrivers_AreIndependent(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "by-iam")
 	f.drivers = func() driver.Drivers {
 		return driver.Drivers{f.cloud, f.driver(), csr.New(f.client, nil)}
@@ -199,7 +199,7 @@ func TestDrivers_StandSideBySide(t *testing.T) {
 
 // Clusters that are accepted at the same time do not compete for the one ConfigMap aws-auth: all concurrent calls of the driver share an update.
 // The time of a bubble passes only when all of them wait for it.
-func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
+func TestAWS_FleetSharesAWSAuthUpdates(t *testing.T) {
 	const clusters, most = 3*callers + 1, 4
 	all := make([]string, clusters)
 	for i := range all {
@@ -289,7 +289,7 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 }
 
 // An admin's mistake in aws-auth is not changed, but reported.
-func TestAWSAuth_ThatCannotBeEditedIsTold(t *testing.T) {
+func TestAWSAuth_UneditableIsReported(t *testing.T) {
 	configMaps := func(f *awsFixture) interface {
 		Update(context.Context, *corev1.ConfigMap, metav1.UpdateOptions) (*corev1.ConfigMap, error)
 		Delete(context.Context, string, metav1.DeleteOptions) error

@@ -16,7 +16,7 @@ import (
 const accepted = "True HubClusterAdminAccepted Accepted by hub cluster admin"
 
 // A cluster that works is accepted, and its condition has the warning for as long as its cause lasts.
-func TestWarning_IsShownWhileItLasts(t *testing.T) {
+func TestWarning_PersistsWhileCauseLasts(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.aws.SetTagging(fakeaws.TagsRefused)
 	f.settle("c1")
@@ -49,7 +49,7 @@ func TestWarning_IsShownWhileItLasts(t *testing.T) {
 	}
 }
 
-func TestWarning_OfWhatOthersHaveGiven(t *testing.T) {
+func TestWarning_OfGrantsByOthers(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.settle("c1")
 	f.giveMore("c1")
@@ -71,7 +71,7 @@ func TestWarning_OfWhatOthersHaveGiven(t *testing.T) {
 }
 
 // If the path of roles changes, existing roles keep theirs, and a warning says so.
-func TestWarning_OfARoleThatKeepsItsPath(t *testing.T) {
+func TestWarning_OfRoleThatRetainsPath(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.settle("c1")
 	f.path = "/clusterhub/"

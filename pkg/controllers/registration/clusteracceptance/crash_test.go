@@ -41,7 +41,7 @@ var afterDeny = []string{
 }
 
 // A process may be killed after any effect. The next one reaches the same result, and calls the driver at most once more.
-func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
+func TestKilled_AfterAnyWriteNextProcessCompletes(t *testing.T) {
 	for name, test := range map[string]struct {
 		// before prepares the hub; do is the action of the user.
 		before, do func(f *fixture)
@@ -163,7 +163,7 @@ func deleteCluster(f *fixture) {
 }
 
 // The record is written ahead: at no time is anything granted that no record has.
-func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
+func TestKilled_NothingIsGrantedWithoutRecord(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		f := newFixture(t, newCluster("c1"))
 		f.killAfter = n
@@ -183,7 +183,7 @@ func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
 }
 
 // The rights are removed first: an agent loses them even if the cloud does not respond.
-func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
+func TestRights_RevokedBeforeDriverIsCalled(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"deny": func(f *fixture) { f.change("c1", deny) }, "delete": deleteCluster,
 	} {
@@ -225,7 +225,7 @@ func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
 }
 
 // The right to work stays while there are works to clean up, and no other right does.
-func TestRights_ToCleanUpWorkStay(t *testing.T) {
+func TestRights_ToCleanUpWorkRemain(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	work := roleBindings("c1")[1]
@@ -260,7 +260,7 @@ func TestRights_ToCleanUpWorkStay(t *testing.T) {
 }
 
 // A stale cache causes no second grant, and nothing that it does not show yet is left.
-func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
+func TestCaches_LagCausesNoSecondGrant(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	old := must(record.Get(t.Context(), f.client, "c1"))(t)

@@ -17,7 +17,7 @@ import (
 )
 
 // Which key gets a certificate is decided by the annotations at the time of the acceptance, and by approvals since then.
-func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
+func TestAccept_PinsKeyOfAgent(t *testing.T) {
 	key := func(digit string) string { return strings.Repeat(digit, 64) }
 	c := newCluster("c1")
 	c.Annotations[registration.AnnotationAgentKey], c.Annotations[registration.AnnotationRequesters] = key("A"), "system:bootstrap:abcdef"
@@ -68,7 +68,7 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 }
 
 // The key of a denied cluster stays for its agent. Accepting the cluster again with a different key accepts that key.
-func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
+func TestAccept_OtherKeyReplacesKey(t *testing.T) {
 	key := func(digit string) string { return strings.Repeat(digit, 64) }
 	for name, test := range map[string]struct{ made, again, want string }{
 		"another key":              {key("a"), key("b"), key("b")},
@@ -119,7 +119,7 @@ func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
 }
 
 // A list that is too long must not end as an empty one, with which all users may ask.
-func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
+func TestAccept_TooManyRequesters(t *testing.T) {
 	c := newCluster("c1")
 	c.Annotations[registration.AnnotationRequesters] = strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)
 	f := newFixture(t, c)
@@ -130,7 +130,7 @@ func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
 }
 
 // By an aggregation rule others would write the rules, and the policy on the hub admits no role that has one.
-func TestAccept_TakesAForeignAggregationRuleAway(t *testing.T) {
+func TestAccept_RemovesAggregationRule(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
 	role := f.role("c1")

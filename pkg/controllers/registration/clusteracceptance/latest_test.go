@@ -29,7 +29,7 @@ func (d *interrupted) Grant(ctx context.Context, cluster string, record driver.R
 }
 
 // Concurrent writes to a cluster while it is being accepted cause no second attempt, unless it must not be accepted any more.
-func TestAccept_WritesTheConditionOfWhatTheClusterIsByNow(t *testing.T) {
+func TestAccept_UsesCurrentVersionForCondition(t *testing.T) {
 	for what, test := range map[string]struct {
 		change   func(*clusterv1.ManagedCluster)
 		accepted bool

@@ -38,7 +38,7 @@ func withCondition(cluster *clusterv1.ManagedCluster, reason string) *clusterv1.
 	return cluster
 }
 
-func TestNamespace_FollowsWhenNothingIsLeft(t *testing.T) {
+func TestNamespace_DeletedWhenEmpty(t *testing.T) {
 	theirs := made("c1")
 	theirs.Annotations = nil
 	for name, test := range map[string]struct {
@@ -96,7 +96,7 @@ func newNamespacesOf(t *testing.T, left func(context.Context, string) (string, e
 }
 
 // The permission to list what is in a namespace exists only during the checks, and only for this process.
-func TestNamespace_IsLookedIntoWithARightOfItsOwn(t *testing.T) {
+func TestNamespace_ListPermissionIsTemporary(t *testing.T) {
 	found := "secrets token"
 	var n *namespaces
 	binding := func() *rbacv1.RoleBinding {

@@ -50,7 +50,7 @@ func (f *fixture) age(name string) {
 
 // Before anything else is done with a cluster, the record of an older hub is copied to its new place, and nothing is deleted from the old place
 // before. In the end the old place is empty.
-func TestOlderHub_RecordsAreCopiedFirst(t *testing.T) {
+func TestOlderHub_RecordsAreMigratedFirst(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"accepted": func(*fixture) {},
 		"denied":   func(f *fixture) { f.change("c1", deny) },
@@ -93,7 +93,7 @@ func TestOlderHub_RecordsAreCopiedFirst(t *testing.T) {
 }
 
 // Agents keep the role that an older hub has created for their cluster until the shared role grants the same. A new cluster gets none.
-func TestOlderHub_RolesStayUntilTheSharedOneIsInForce(t *testing.T) {
+func TestOlderHub_RolesRemainUntilSharedRoleIsInForce(t *testing.T) {
 	for name, missing := range map[string]client.Object{"binding": sharedBinding(), "role": sharedRole()} {
 		f := newFixture(t, newCluster("c1"), newCluster("c2"))
 		older(f)
@@ -126,7 +126,7 @@ func TestOlderHub_RolesStayUntilTheSharedOneIsInForce(t *testing.T) {
 }
 
 // The revocation of a cluster's rights does not wait for the shared roles.
-func TestOlderHub_ADeniedClusterLosesItsRoleAtOnce(t *testing.T) {
+func TestOlderHub_DeniedClusterLosesRoleAtOnce(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	older(f)
 	if err := f.client.Delete(t.Context(), sharedBinding()); err != nil {
@@ -140,7 +140,7 @@ func TestOlderHub_ADeniedClusterLosesItsRoleAtOnce(t *testing.T) {
 }
 
 // The record in the new place may have been written since.
-func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
+func TestOlderHub_NewRecordHasPrecedence(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	f.remember("c1", func(kept *record.Record) { kept.Key = "old" })
@@ -156,7 +156,7 @@ func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
 }
 
 // A ClusterRole without its label is in no cache. Its grants are found all the same.
-func TestOlderHub_RecordsThatNoCacheShowsAreMoved(t *testing.T) {
+func TestOlderHub_UncachedRecordsAreMigrated(t *testing.T) {
 	for name, do := range map[string]func(*clusterv1.ManagedCluster){
 		"accepted": func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "two" },
 		"denied":   deny,
@@ -182,7 +182,7 @@ func TestOlderHub_RecordsThatNoCacheShowsAreMoved(t *testing.T) {
 }
 
 // Records that are not copied yet count for other clusters: none gets what another one has.
-func TestOlderHub_TheIdentityOfAClusterIsNobodyElses(t *testing.T) {
+func TestOlderHub_UnmigratedIdentitiesAreReserved(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	older(f.fixture)
 	arn := f.arn("c1")
@@ -201,7 +201,7 @@ func TestOlderHub_TheIdentityOfAClusterIsNobodyElses(t *testing.T) {
 }
 
 // A hub with the manifests of an earlier version reports what is missing, and grants nothing.
-func TestAccept_SaysThatTheNamespaceOfRecordsIsMissing(t *testing.T) {
+func TestAccept_ReportsMissingRecordsNamespace(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.process.client = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {

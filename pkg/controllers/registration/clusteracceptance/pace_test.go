@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 )
 
-func TestSlots_AreSpreadEvenlyAndOnceInEachInterval(t *testing.T) {
+func TestSlots_AreSpreadOverInterval(t *testing.T) {
 	const clusters, interval = 10_000, time.Hour
 	perMinute := map[int]int{}
 	for i := range clusters {
@@ -79,7 +79,7 @@ func TestChecks_SurviveRestarts(t *testing.T) {
 }
 
 // A cluster whose check fails works as far as is known: it stays accepted, and its condition has the error.
-func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
+func TestChecks_FailuresAreReportedAndRetried(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.interval = time.Hour
 	f.settle("c1")
@@ -103,7 +103,7 @@ func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestBackoff_IsOfWhatIsTried(t *testing.T) {
+func TestBackoff_PerClusterAndOperation(t *testing.T) {
 	p := newFixture(t).process.paces
 	for range 40 {
 		if wait := p.of("c1").failed("grant", nil); wait < firstRetry || wait > lastRetry*3/2 {
@@ -124,7 +124,7 @@ func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 }
 
 // A terminal error needs a change by an admin: it has the longest delay, and the condition has the error.
-func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
+func TestBackoff_TerminalErrorHasLongestDelay(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*fixture)
 		want   string
@@ -161,7 +161,7 @@ func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 }
 
 // Until the next try, the result of the last one is shown, even if its condition could not be written because the cluster had just changed.
-func TestBackoff_AnErrorIsShownThoughItsConditionCameTooLate(t *testing.T) {
+func TestBackoff_ReportsErrorAfterConflict(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.fail = driver.Terminal(errors.New("access denied"))
 	shown := func(want string) {
@@ -212,7 +212,7 @@ func (h *hanging) CheckInterval() time.Duration                        { return 
 func (h *hanging) AutoApproves(*clusterv1.ManagedCluster) bool         { return false }
 
 // If a cloud does not respond, workers are left for the clusters of other drivers, however many clusters wait for it.
-func TestWorkers_AreNotAllKeptByOneDriver(t *testing.T) {
+func TestWorkers_OneDriverDoesNotTakeAll(t *testing.T) {
 	slow := &hanging{name: "slow", entered: make(chan struct{}, workers), end: make(chan struct{})}
 	quick := &hanging{name: "quick"}
 	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{})

@@ -55,9 +55,9 @@ func (n *namespaces) waiting(t *testing.T) (names []string) {
 	return names
 }
 
-// TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn verifies that the finalizer is removed from works that are being deleted once no agent can
+// TestNamespace_ReleasesWorksWithoutAgent verifies that the finalizer is removed from works that are being deleted once no agent can
 // do so. A denied cluster may be accepted again, so its works wait for that as long as their namespace stays.
-func TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn(t *testing.T) {
+func TestNamespace_ReleasesWorksWithoutAgent(t *testing.T) {
 	adopted := made("c1")
 	adopted.Annotations = nil
 	theirs := adopted.DeepCopy()
@@ -117,9 +117,9 @@ func accepting(reason string) *clusterv1.ManagedCluster {
 	return cluster
 }
 
-// TestAccept_SaysThatTheNamespaceIsBeingDeleted verifies that the condition has a reason of its own, with what the namespace waits for and what to
+// TestAccept_ReportsTerminatingNamespace verifies that the condition has a reason of its own, with what the namespace waits for and what to
 // do, and that all is created again once the namespace is gone.
-func TestAccept_SaysThatTheNamespaceIsBeingDeleted(t *testing.T) {
+func TestAccept_ReportsTerminatingNamespace(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	before := f.has()

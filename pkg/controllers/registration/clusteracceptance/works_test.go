@@ -75,7 +75,7 @@ func (f *fixture) bindings() int {
 	return len(list.Items)
 }
 
-func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
+func TestRemove_DeletesWorksBeforeAgentRights(t *testing.T) {
 	f := newFixture(t, newCluster("c1"), newCluster("c2"))
 	f.settle("c1")
 	f.settle("c2")
@@ -126,7 +126,7 @@ func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
 }
 
 // An agent without access deletes nothing from its cluster, and what is in a namespace of another owner is not the cluster's.
-func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
+func TestRemove_DoesNotWaitForUnmanagedWorks(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
 		"a denied cluster": func(f *fixture) { f.change("c1", deny) },
 		"a namespace of somebody else": func(f *fixture) {
@@ -157,8 +157,8 @@ func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
 	}
 }
 
-// TestRemove_SaysWhatItWaitsFor verifies that there is a condition that is written when something has changed, and one event.
-func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
+// TestRemove_ReportsProgress verifies that there is a condition that is written when something has changed, and one event.
+func TestRemove_ReportsProgress(t *testing.T) {
 	cluster := newCluster("c1")
 	cluster.Finalizers = []string{"others.example.com/keep"}
 	f := newFixture(t, cluster)
@@ -248,8 +248,8 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestRemove_WithoutWorksSaysNothing verifies that a cluster that waits for nothing is deleted without a condition and events.
-func TestRemove_WithoutWorksSaysNothing(t *testing.T) {
+// TestRemove_WithoutWorksReportsNothing verifies that a cluster that waits for nothing is deleted without a condition and events.
+func TestRemove_WithoutWorksReportsNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	deleteCluster(f)
@@ -260,8 +260,8 @@ func TestRemove_WithoutWorksSaysNothing(t *testing.T) {
 	}
 }
 
-// TestRemove_OfLongNamesSaysWhatToDo verifies that a message that is too long loses names at its end, and not what to do.
-func TestRemove_OfLongNamesSaysWhatToDo(t *testing.T) {
+// TestRemove_TruncatedMessageSaysWhatToDo verifies that a message that is too long loses names at its end, and not what to do.
+func TestRemove_TruncatedMessageSaysWhatToDo(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -28,7 +28,7 @@ func (f *fixture) expectSaid(want ...string) {
 	}
 }
 
-func TestEvents_SayOnceWhatBecameOfACluster(t *testing.T) {
+func TestEvents_OnePerTransition(t *testing.T) {
 	f := newFixture(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1}})
 	f.look()
 	f.expectSaid() // a new cluster is not lost
@@ -53,8 +53,8 @@ func TestEvents_SayOnceWhatBecameOfACluster(t *testing.T) {
 	f.expectSaid("Warning ManagedClusterNotAvailable ")
 }
 
-// TestEvents_AreBounded verifies that a cluster, or a fleet, that comes and goes does not fill the storage.
-func TestEvents_AreBounded(t *testing.T) {
+// TestEvents_AreRateLimited verifies that a cluster, or a fleet, that comes and goes does not fill the storage.
+func TestEvents_AreRateLimited(t *testing.T) {
 	f := joined(t)
 	f.said()
 	flap := func(times int) int {

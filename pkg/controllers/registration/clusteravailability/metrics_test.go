@@ -16,7 +16,7 @@ import (
 )
 
 // The metric has each existing cluster once, with its last sign of life.
-func TestMetrics_TellHowLongAgentsAreSilent(t *testing.T) {
+func TestMetrics_ReportLastRenewal(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	b := newBeats(clock)
 	renew := func(cluster string) {

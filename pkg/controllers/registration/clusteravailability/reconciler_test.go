@@ -157,7 +157,7 @@ func joined(t *testing.T) *fixture {
 	return f
 }
 
-func TestSilence_OfFivePeriodsMakesAClusterUnknown(t *testing.T) {
+func TestSilence_FivePeriodsMakeClusterUnknown(t *testing.T) {
 	f := joined(t)
 	f.pass(299 * time.Second)
 	if wait := f.look(); wait != time.Second {
@@ -174,7 +174,7 @@ func TestSilence_OfFivePeriodsMakesAClusterUnknown(t *testing.T) {
 	f.expect("HubAcceptedManagedCluster", "True HubClusterAdminAccepted")
 }
 
-func TestSilence_FollowsTheLeaseDurationOfTheCluster(t *testing.T) {
+func TestSilence_FollowsLeaseDuration(t *testing.T) {
 	f := joined(t)
 	cluster := f.cluster()
 	cluster.Spec.LeaseDurationSeconds = 10
@@ -186,7 +186,7 @@ func TestSilence_FollowsTheLeaseDurationOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestRenewals_CostNothingAndKeepAClusterAvailable(t *testing.T) {
+func TestRenewals_RetainAvailabilityWithoutWrites(t *testing.T) {
 	f := joined(t)
 	f.pass(time.Minute)
 	f.renew(true)
@@ -207,7 +207,7 @@ func TestRenewals_CostNothingAndKeepAClusterAvailable(t *testing.T) {
 }
 
 // The agent's clock may be years off: only changes of the Lease count.
-func TestClocks_DoNotCountForAvailability(t *testing.T) {
+func TestClocks_SkewDoesNotAffectAvailability(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour * 24 * 365, time.Hour * 24 * 365} {
 		f := joined(t)
 		f.ahead = ahead
@@ -223,7 +223,7 @@ func TestClocks_DoNotCountForAvailability(t *testing.T) {
 	}
 }
 
-func TestClocks_ThatDifferAreShown(t *testing.T) {
+func TestClocks_SkewIsReported(t *testing.T) {
 	f := joined(t)
 	f.expect(synced, "")
 	f.renew(true)
@@ -254,7 +254,7 @@ func TestClocks_ThatDifferAreShown(t *testing.T) {
 }
 
 // A stale watch, or a front that was away, must not make the fleet unreachable.
-func TestSilence_IsNotTakenFromTheWatchAlone(t *testing.T) {
+func TestSilence_IsCheckedBeyondWatch(t *testing.T) {
 	f := joined(t)
 	f.pass(5 * time.Minute)
 	f.renew(false)
@@ -264,7 +264,7 @@ func TestSilence_IsNotTakenFromTheWatchAlone(t *testing.T) {
 	f.expect(available, isTrue, "")
 }
 
-func TestRestart_GivesEveryAgentTime(t *testing.T) {
+func TestRestart_GivesAgentsTime(t *testing.T) {
 	f := joined(t)
 	f.pass(4 * time.Minute)
 	f.restart()
@@ -287,7 +287,7 @@ func TestRestart_GivesEveryAgentTime(t *testing.T) {
 }
 
 // An agent that returns sets the condition before its renewal of the Lease is seen.
-func TestReturn_IsNotUndone(t *testing.T) {
+func TestReturn_IsNotReverted(t *testing.T) {
 	f := joined(t)
 	f.pass(5 * time.Minute)
 	f.look()
@@ -298,7 +298,7 @@ func TestReturn_IsNotUndone(t *testing.T) {
 	f.expect(available, isTrue, "")
 }
 
-func TestClusters_ThatGoOrWereNeverAcceptedHaveNoAvailability(t *testing.T) {
+func TestClusters_DeletedOrNeverAcceptedHaveNoAvailability(t *testing.T) {
 	f := newFixture(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1, Finalizers: []string{"x/y"}}})
 	f.look()
 	f.pass(time.Hour)
@@ -317,9 +317,9 @@ func TestClusters_ThatGoOrWereNeverAcceptedHaveNoAvailability(t *testing.T) {
 	}
 }
 
-// TestJoin_WritesNothingThatIsRefused verifies that the taint is removed when the clock is checked: a write of the version that the first write has
+// TestJoin_CausesNoConflicts verifies that the taint is removed when the clock is checked: a write of the version that the first write has
 // replaced would fail.
-func TestJoin_WritesNothingThatIsRefused(t *testing.T) {
+func TestJoin_CausesNoConflicts(t *testing.T) {
 	f := newFixture(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1}})
 	f.set(registration.ConditionHubAccepted, metav1.ConditionTrue, registration.ReasonAccepted)
 	f.look()
@@ -337,7 +337,7 @@ func TestJoin_WritesNothingThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestConflicts_AreTriedAgainByTheirEvent(t *testing.T) {
+func TestConflicts_AreRetriedByEvent(t *testing.T) {
 	clusters := schema.GroupResource{Resource: "managedclusters"}
 	for name, test := range map[string]struct {
 		refusal error

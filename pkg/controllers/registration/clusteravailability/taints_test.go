@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestTaints_SayWhatTheConditionSays(t *testing.T) {
+func TestTaints_MatchCondition(t *testing.T) {
 	f := newFixture(t, &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1},
 		Spec: clusterv1.ManagedClusterSpec{Taints: []clusterv1.Taint{
@@ -38,7 +38,7 @@ func TestTaints_SayWhatTheConditionSays(t *testing.T) {
 
 // The first writes to a new cluster do not conflict: the taint comes after the finalizer, or after the condition that the hub could not accept the
 // cluster.
-func TestTaints_ComeOnceTheClusterIsBeingAccepted(t *testing.T) {
+func TestTaints_AreAddedAfterFinalizer(t *testing.T) {
 	for what, change := range map[string]func(*fixture){
 		"its finalizer is there": func(f *fixture) {
 			c := f.cluster()

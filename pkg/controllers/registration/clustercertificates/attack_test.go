@@ -19,7 +19,7 @@ import (
 )
 
 // Each of these requests asks for something that is not allowed. None is approved, and none is denied.
-func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
+func TestAttack_ForgedRequestIsNotApproved(t *testing.T) {
 	sans := func(change func(*x509.CertificateRequest)) func(*scene) {
 		return func(s *scene) { change(s.request) }
 	}

@@ -46,7 +46,7 @@ func (h *hub) names() (names []string) {
 	return names
 }
 
-func TestBound_ARequesterHasSoManyPending(t *testing.T) {
+func TestBound_LimitsPendingPerRequester(t *testing.T) {
 	const flood = maxUnknown + maxPending
 	ofAgent := func(_ int, r *certificatesv1.CertificateSigningRequest) {
 		r.Spec.Groups = []string{c1Group, allGroup, "system:authenticated"}
@@ -115,7 +115,7 @@ func TestCompareAge(t *testing.T) {
 }
 
 // A flood of requests for other signers deletes none that the agent has for the registration's signer, and vice versa.
-func TestBound_SignersApart(t *testing.T) {
+func TestBound_SignersAreSeparate(t *testing.T) {
 	h := newHub(t)
 	h.flood(2*maxPending, c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
 		r.Spec.Groups = []string{c1Group, allGroup, "system:authenticated"}
@@ -133,7 +133,7 @@ func TestBound_SignersApart(t *testing.T) {
 
 // A flood deletes no request that prevents the approval of an attacker's key: neither that of the right agent while the attacker's stays, nor that
 // of another user.
-func TestBound_AFloodDecidesNoKey(t *testing.T) {
+func TestBound_FloodDoesNotSelectKey(t *testing.T) {
 	for _, user := range []string{bootstrap, "system:bootstrap:123456"} {
 		h := newHub(t)
 		h.ask("agent", "agent", bootstrap)
@@ -154,7 +154,7 @@ func TestBound_AFloodDecidesNoKey(t *testing.T) {
 }
 
 // Of many keys more than one stays, so that only an admin decides.
-func TestBound_ManyKeysStaySeveral(t *testing.T) {
+func TestBound_ManyKeysRemainAmbiguous(t *testing.T) {
 	h := newHub(t)
 	h.ask("agent", "agent", bootstrap)
 	for i := range 2 * maxPending {
@@ -172,7 +172,7 @@ func TestBound_ManyKeysStaySeveral(t *testing.T) {
 }
 
 // A request that was decided after it was read stays.
-func TestBound_DeletesOnlyWhatItHasRead(t *testing.T) {
+func TestBound_DeletesOnlyReadVersion(t *testing.T) {
 	h := newHub(t)
 	h.flood(maxPending+1, bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {})
 	request := &certificatesv1.CertificateSigningRequest{}

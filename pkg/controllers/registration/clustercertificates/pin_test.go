@@ -18,7 +18,7 @@ import (
 
 // A holder of a bootstrap token can request the certificate of any cluster. These rivals do, for one that an agent without AnnotationAgentKey
 // joins.
-func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
+func TestAttack_RivalCannotTakeOverCluster(t *testing.T) {
 	for name, play := range map[string]func(*hub){
 		"asks before the hub has looked": func(h *hub) {
 			h.ask("agent", "agent", bootstrap)
@@ -192,7 +192,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 	}
 }
 
-func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
+func TestPin_ApprovedKey(t *testing.T) {
 	for name, play := range map[string]func(*hub){
 		"the process ends before it approves": func(h *hub) {
 			h.ask("agent", "agent", bootstrap)

@@ -167,7 +167,7 @@ func (s *scene) decide() (approved bool, happened string) {
 	return writes == 1, happened
 }
 
-func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
+func TestApproved_RequestsOfAgents(t *testing.T) {
 	for name, change := range map[string]func(*scene){
 		"the first certificate, with a bootstrap token": func(*scene) {},
 		"by the bootstrap ServiceAccount": func(s *scene) {
@@ -202,7 +202,7 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 }
 
 // The cluster and the events say why a request waits for an admin.
-func TestLeft_SaysWhy(t *testing.T) {
+func TestPending_ReportsReason(t *testing.T) {
 	for want, change := range map[string]func(*scene){
 		"the cluster has joined already":                                               func(s *scene) { s.joined() },
 		"it is for another key than the agent of the cluster has, whose SHA-256 is 00": func(s *scene) { s.pinned("00") },
@@ -242,9 +242,9 @@ func TestLeft_SaysWhy(t *testing.T) {
 	}
 }
 
-// TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing verifies that requests of clusters that are not accepted cause no live reads: a
+// TestRequests_OfUnacceptedClustersCauseNoReads verifies that requests of clusters that are not accepted cause no live reads: a
 // fleet that joins at once has many of them, and so has a flood.
-func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) {
+func TestRequests_OfUnacceptedClustersCauseNoReads(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*scene)
 		want   int
@@ -267,7 +267,7 @@ func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) 
 	}
 }
 
-func TestEvents_OfAnotherClusterOfTheNameAreNotMissed(t *testing.T) {
+func TestEvents_OfOtherClusterOfSameName(t *testing.T) {
 	s := newScene(t)
 	cluster, kept := s.cluster.DeepCopy(), s.kept.DeepCopy()
 	cluster.UID, kept.Data["cluster-uid"] = "uid2", "uid2"
@@ -281,7 +281,7 @@ func TestEvents_OfAnotherClusterOfTheNameAreNotMissed(t *testing.T) {
 	}
 }
 
-func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
+func TestRequests_AreRequeuedOnAcceptance(t *testing.T) {
 	s := newScene(t)
 	scheme := runtime.NewScheme()
 	if err := certificatesv1.AddToScheme(scheme); err != nil {
@@ -303,7 +303,7 @@ func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
 }
 
 // A request without a lifetime gets the signer's, which is a year by default.
-func TestLifetime_ThatIsNotAskedForIsTheSigners(t *testing.T) {
+func TestLifetime_DefaultsToSigner(t *testing.T) {
 	for bound, approved := range map[time.Duration]bool{365 * 24 * time.Hour: true, 365*24*time.Hour - time.Second: false} {
 		r := &Reconciler{Options: Options{MaxLifetime: bound}}
 		if why := r.checkLifetime(&certificatesv1.CertificateSigningRequestSpec{}); (why == "") != approved {

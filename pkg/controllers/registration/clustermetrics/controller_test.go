@@ -117,7 +117,7 @@ func TestCollector_CountsByConditions(t *testing.T) {
 	}
 }
 
-func TestCollector_TellsWhatWaitsAndSinceWhen(t *testing.T) {
+func TestCollector_ReportsPendingAndSince(t *testing.T) {
 	c := newTested(2 * time.Hour)
 	younger := newCluster("a", false, false)
 	younger.CreationTimestamp = metav1.NewTime(start.Add(time.Hour))
@@ -146,7 +146,7 @@ func TestCollector_TellsWhatWaitsAndSinceWhen(t *testing.T) {
 	look(0, 0)
 }
 
-func TestCollector_TellsWhenCertificatesEnd(t *testing.T) {
+func TestCollector_ReportsCertificateExpiry(t *testing.T) {
 	for message, ends := range map[string]time.Duration{
 		"The client certificate is valid from 2029-12-31T00:00:00Z to 2030-01-01T12:00:00Z":                                  12 * time.Hour,
 		"The client certificate, valid from 2029-12-31T00:00:00Z to 2030-01-01T12:00:00Z, could not be renewed: from a to b": 12 * time.Hour,
@@ -167,7 +167,7 @@ func TestCollector_TellsWhenCertificatesEnd(t *testing.T) {
 	}
 }
 
-func TestCollector_CountsAcceptancesAndHowLongJoinsTake(t *testing.T) {
+func TestCollector_CountsAcceptancesAndJoinDuration(t *testing.T) {
 	c := newTested(time.Minute)
 	made, byHand := newCluster("a", false, false), newCluster("a", true, false)
 	auto, joins := newCluster("b", true, false), newCluster("b", true, true, is(registration.ConditionJoined, metav1.ConditionTrue, ""))

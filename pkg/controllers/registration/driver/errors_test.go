@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestTerminal_KeepsTextAndChain(t *testing.T) {
+func TestTerminal_PreservesTextAndChain(t *testing.T) {
 	plain := fmt.Errorf("reading: %w", io.EOF)
 	err := fmt.Errorf("granting: %w", Terminal(plain))
 	if err.Error() != "granting: reading: EOF" || !errors.Is(err, ErrTerminal) || !errors.Is(err, io.EOF) {

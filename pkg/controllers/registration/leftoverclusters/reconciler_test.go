@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func TestReconcile_DeletesWhatNobodyNeeds(t *testing.T) {
+func TestReconcile_DeletesAbandonedClusters(t *testing.T) {
 	const ttl = time.Hour
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
@@ -75,7 +75,7 @@ func TestReconcile_DeletesWhatNobodyNeeds(t *testing.T) {
 	}
 }
 
-func TestReconcile_KeepsWhatIsAcceptedAtThatMoment(t *testing.T) {
+func TestReconcile_RetainsConcurrentlyAccepted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, coordinationv1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {

@@ -65,7 +65,7 @@ func bound(status metav1.ConditionStatus, reason string) metav1.Condition {
 	return c
 }
 
-func TestReconcile_WritesTheConditionOfUpstream(t *testing.T) {
+func TestReconcile_WritesUpstreamCondition(t *testing.T) {
 	foreign := metav1.Condition{Type: "Other", Status: "True", Reason: "Theirs", LastTransitionTime: earlier}
 	unobserved := bound("True", "ClusterSetBound")
 	unobserved.ObservedGeneration = 0
@@ -130,7 +130,7 @@ func TestReconcile_WritesTheConditionOfUpstream(t *testing.T) {
 	}
 }
 
-func TestReconcile_LeavesABindingAloneThatIsGoing(t *testing.T) {
+func TestReconcile_IgnoresDeletingBinding(t *testing.T) {
 	writes := 0
 	binding := newBinding("ns", "dev")
 	binding.Finalizers = []string{"example.com/hold"}
@@ -150,7 +150,7 @@ func TestReconcile_LeavesABindingAloneThatIsGoing(t *testing.T) {
 	}
 }
 
-func TestReconcile_TriesAgainWhatWillNotComeAsAnEvent(t *testing.T) {
+func TestReconcile_RetriesWithoutEvent(t *testing.T) {
 	bindings := schema.GroupResource{Resource: "managedclustersetbindings"}
 	for name, test := range map[string]struct {
 		refusal error
@@ -172,7 +172,7 @@ func TestReconcile_TriesAgainWhatWillNotComeAsAnEvent(t *testing.T) {
 	}
 }
 
-func TestSets_RequestTheirBindingsWhenTheyComeAndGo(t *testing.T) {
+func TestSets_EnqueueBindings(t *testing.T) {
 	writes := 0
 	r := &Reconciler{client: newClient(t, &writes, nil,
 		newBinding("a", "dev"), newBinding("b", "dev"), newBinding("a", "prod"))}

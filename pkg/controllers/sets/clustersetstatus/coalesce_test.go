@@ -55,7 +55,7 @@ func checkSpacing(t *testing.T, writes []time.Time) {
 	}
 }
 
-func TestCoalescing_TenThousandJoinsCostOneWritePerSpacing(t *testing.T) {
+func TestCoalescing_LimitsWritesOfManyJoins(t *testing.T) {
 	const joins, duration = 10_000, 20 * time.Second
 	q := &queue{fixture: newFixture(t, newSet("s", 1)), after: map[string]time.Time{}}
 	for range joins {
@@ -73,7 +73,7 @@ func TestCoalescing_TenThousandJoinsCostOneWritePerSpacing(t *testing.T) {
 	}
 }
 
-func TestCoalescing_ABurstIsOneWrite(t *testing.T) {
+func TestCoalescing_BurstIsOneWrite(t *testing.T) {
 	q := &queue{fixture: newFixture(t, newSet("s", 1)), after: map[string]time.Time{}}
 	for range 10_000 {
 		q.counts["s"]++
@@ -85,7 +85,7 @@ func TestCoalescing_ABurstIsOneWrite(t *testing.T) {
 	}
 }
 
-func TestCoalescing_ANumberThatComesBackIsNoWrite(t *testing.T) {
+func TestCoalescing_RevertedCountIsNotWritten(t *testing.T) {
 	before := selected(5, 1, metav1.NewTime(start))
 	q := &queue{fixture: newFixture(t, newSet("s", 1, before)), after: map[string]time.Time{}}
 	for _, n := range []int{6, 4, 5} {
@@ -100,7 +100,7 @@ func TestCoalescing_ANumberThatComesBackIsNoWrite(t *testing.T) {
 }
 
 // Sets do not wait for each other, and each ends with its number of members, whatever happened in between.
-func TestCoalescing_HoldsForEverySetWhateverHappens(t *testing.T) {
+func TestCoalescing_EverySetIsEventuallyWritten(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"a", "b.c", "d"} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCoalescing_HoldsForEverySetWhateverHappens(t *testing.T) {
 }
 
 // While a write waits, events of its set cause no reconciliation; from the time at which the write is due, each event counts.
-func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
+func TestCoalescing_WaitingSetIsNotEnqueuedAgain(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	if f.waits("s") {
 		t.Error("a set that nobody has looked at waits")
@@ -150,7 +150,7 @@ func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
 }
 
 // An event during a reconciliation may be too late for it, so it must cause another.
-func TestCoalescing_AnEventDuringALookIsNotDropped(t *testing.T) {
+func TestCoalescing_EventDuringReconcileIsRetained(t *testing.T) {
 	f := newFixture(t, newSet("s", 1, empty(1, metav1.NewTime(start))))
 	f.counts["s"] = 1
 	f.reconcile("s")

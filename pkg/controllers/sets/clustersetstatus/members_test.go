@@ -28,7 +28,7 @@ func observed() (*members, func() []string) {
 	}
 }
 
-func TestMembers_AreCountedByTheNameAfterTheFirstDot(t *testing.T) {
+func TestMembers_CountedBySetName(t *testing.T) {
 	for name, test := range map[string]struct {
 		member string
 		set    string
@@ -58,7 +58,7 @@ func TestMembers_AreCountedByTheNameAfterTheFirstDot(t *testing.T) {
 }
 
 // A watch that is resumed may repeat events, and reports every change of a cluster's labels or status.
-func TestMembers_ThatAreKnownChangeNothing(t *testing.T) {
+func TestMembers_RepeatedEventsChangeNothing(t *testing.T) {
 	m, changed := observed()
 	for _, change := range []struct {
 		do   func(any) error
@@ -88,7 +88,7 @@ func TestMembers_ThatAreKnownChangeNothing(t *testing.T) {
 	}
 }
 
-func TestMembers_AreReplacedByAList(t *testing.T) {
+func TestMembers_ReplacedByList(t *testing.T) {
 	m, changed := observed()
 	steps := []struct {
 		list   []any
@@ -126,7 +126,7 @@ func TestMembers_AreReplacedByAList(t *testing.T) {
 }
 
 // The store must accept the form in which the reflector stores the members while it streams them.
-func TestMembers_AreCountedInTheirLeanForm(t *testing.T) {
+func TestMembers_CountedFromCompactForm(t *testing.T) {
 	m, _ := observed()
 	full := member("c1.s")
 	full.Labels = map[string]string{"k": "v"}

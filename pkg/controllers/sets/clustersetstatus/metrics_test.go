@@ -32,7 +32,7 @@ func measured(t *testing.T, m *members) (sets map[string]float64, number float64
 	return sets, number
 }
 
-func TestSizes_AreThoseOfTheLargestSets(t *testing.T) {
+func TestSizes_OfLargestSets(t *testing.T) {
 	m, _ := observed()
 	add := func(set string, clusters int) {
 		for i := range clusters {

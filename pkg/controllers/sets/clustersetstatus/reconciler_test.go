@@ -127,7 +127,7 @@ func selected(n int, generation int64, at metav1.Time) metav1.Condition {
 	}
 }
 
-func TestReconcile_WritesTheConditionOfUpstream(t *testing.T) {
+func TestReconcile_WritesUpstreamCondition(t *testing.T) {
 	written := metav1.NewTime(start.Add(Interval))
 	foreign := metav1.Condition{
 		Type: "Other", Status: "True", Reason: "Theirs", LastTransitionTime: earlier, ObservedGeneration: 1,
@@ -184,7 +184,7 @@ func TestReconcile_WritesTheConditionOfUpstream(t *testing.T) {
 	}
 }
 
-func TestReconcile_LeavesASetAloneThatIsGoing(t *testing.T) {
+func TestReconcile_IgnoresDeletingSet(t *testing.T) {
 	set := newSet("s", 1)
 	set.Finalizers = []string{"example.com/hold"}
 	f := newFixture(t, set)
@@ -198,7 +198,7 @@ func TestReconcile_LeavesASetAloneThatIsGoing(t *testing.T) {
 	}
 }
 
-func TestReconcile_ForgetsASetThatIsDeletedWhileItsWriteWaits(t *testing.T) {
+func TestReconcile_ForgetsDeletedSet(t *testing.T) {
 	set := newSet("s", 1)
 	f := newFixture(t, set)
 	if wait := f.reconcile("s"); wait != Interval {
@@ -215,7 +215,7 @@ func TestReconcile_ForgetsASetThatIsDeletedWhileItsWriteWaits(t *testing.T) {
 
 // A refused write is an error, which the queue retries with an increasing delay; events of the set in between do not make that faster than one
 // write per Spacing.
-func TestReconcile_TriesAgainAfterTheServerWasAway(t *testing.T) {
+func TestReconcile_RetriesAfterServerOutage(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	f.refuse = apierrors.NewServiceUnavailable("the server is away")
 	f.advance(f.reconcile("s"))
@@ -233,7 +233,7 @@ func TestReconcile_TriesAgainAfterTheServerWasAway(t *testing.T) {
 	}
 }
 
-func TestReconcile_WaitsForTheEventThatAConflictAnnounces(t *testing.T) {
+func TestReconcile_ConflictWaitsForEvent(t *testing.T) {
 	sets := schema.GroupResource{Resource: "managedclustersets"}
 	for name, refusal := range map[string]error{
 		"conflict":  apierrors.NewConflict(sets, "s", errors.New("changed")),
@@ -251,7 +251,7 @@ func TestReconcile_WaitsForTheEventThatAConflictAnnounces(t *testing.T) {
 }
 
 // The lock preserves a condition that was written after the set was read.
-func TestReconcile_DoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
+func TestReconcile_DoesNotOverwriteUnobserved(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	stale := &clusterv1beta2.ManagedClusterSet{}
 	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "s"}, stale); err != nil {

@@ -186,7 +186,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func TestMembers_AreFollowedThroughFailuresOfTheServer(t *testing.T) {
+func TestMembers_FollowedThroughServerFailures(t *testing.T) {
 	s := newServer(t, "c1.a", "c2.a", "c1.b")
 	s.away = true
 	http := httptest.NewServer(s)

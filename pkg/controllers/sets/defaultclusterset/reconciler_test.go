@@ -83,7 +83,7 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
 }
 
-func TestReconcile_KeepsTheSelector(t *testing.T) {
+func TestReconcile_RestoresSelector(t *testing.T) {
 	for name, test := range map[string]struct {
 		set    string
 		before *set
@@ -160,7 +160,7 @@ func TestReconcile_WaitsUntilASetIsGone(t *testing.T) {
 }
 
 // No event reports that another set has released the label of "default", so every refusal must be an error, which is retried.
-func TestReconcile_TriesAgainWhateverIsRefused(t *testing.T) {
+func TestReconcile_RetriesAllErrors(t *testing.T) {
 	sets := schema.GroupResource{Resource: "managedclustersets"}
 	for name, refusal := range map[string]error{
 		"claimed by another set": apierrors.NewConflict(sets, "default", errors.New("claimed")),
@@ -180,7 +180,7 @@ func TestReconcile_TriesAgainWhateverIsRefused(t *testing.T) {
 	}
 }
 
-func TestStart_RequestsBothSetsAndNoOther(t *testing.T) {
+func TestStart_EnqueuesBothSetsOnly(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := requestAll(t.Context(), queue); err != nil {

@@ -181,7 +181,7 @@ func (f *fixture) expect(name string, want ...string) {
 	}
 }
 
-func TestReconcile_AClusterIsAskedForWhatAllItsSetsAskFor(t *testing.T) {
+func TestReconcile_ClusterGetsNamespacesOfAllSets(t *testing.T) {
 	f := newFixture(t)
 	everything := &metav1.LabelSelector{}
 	f.create(in("dev", "c1"), asks("dev", nil, "b", "a"), asks("prod", nil, "c"), asks("global", everything, "a", "z"),
@@ -209,7 +209,7 @@ func TestReconcile_AClusterIsAskedForWhatAllItsSetsAskFor(t *testing.T) {
 	f.expect("c3", "global/a", "global/z")
 }
 
-func TestReconcile_ASetThatIsBeingDeletedAsksForNothing(t *testing.T) {
+func TestReconcile_DeletingSetRequestsNothing(t *testing.T) {
 	f := newFixture(t)
 	set := asks("dev", nil, "a")
 	set.Finalizers = []string{"example.com/wait"}
@@ -223,7 +223,7 @@ func TestReconcile_ASetThatIsBeingDeletedAsksForNothing(t *testing.T) {
 }
 
 // What the agent has reported of a namespace stays until no set requests the namespace any more.
-func TestReconcile_ConditionsStayWithTheirEntries(t *testing.T) {
+func TestReconcile_ConditionsArePreserved(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a", "b"))
 	f.run()
@@ -254,7 +254,7 @@ func TestReconcile_ConditionsStayWithTheirEntries(t *testing.T) {
 }
 
 // An agent may write all of its status.
-func TestReconcile_WhatAnAgentMakesOfTheEntriesIsPutRight(t *testing.T) {
+func TestReconcile_RepairsChangesByAgent(t *testing.T) {
 	for name, tamper := range map[string]func([]clusterv1.ClusterSetManagedNamespaceConfig) []clusterv1.ClusterSetManagedNamespaceConfig{
 		"none": func([]clusterv1.ClusterSetManagedNamespaceConfig) []clusterv1.ClusterSetManagedNamespaceConfig {
 			return nil
@@ -279,7 +279,7 @@ func TestReconcile_WhatAnAgentMakesOfTheEntriesIsPutRight(t *testing.T) {
 	}
 }
 
-func TestReconcile_ACostFollowsTheChange(t *testing.T) {
+func TestReconcile_CostFollowsChange(t *testing.T) {
 	const fleet, sets = 10_000, 100
 	r := newReconciler(nil)
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -334,7 +334,7 @@ func TestReconcile_ACostFollowsTheChange(t *testing.T) {
 	}
 }
 
-func TestReconcile_AConflictLosesNothing(t *testing.T) {
+func TestReconcile_ConflictLosesNothing(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a"))
 	f.refuse = apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", errors.New("changed"))
@@ -350,7 +350,7 @@ func TestReconcile_AConflictLosesNothing(t *testing.T) {
 }
 
 // The lock preserves the agent's conditions: without it, this write would remove them.
-func TestReconcile_WritesOnlyWhatItHasRead(t *testing.T) {
+func TestReconcile_WritesOnlyReadVersion(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a"))
 	f.run()
@@ -381,7 +381,7 @@ func TestReconcile_WritesOnlyWhatItHasRead(t *testing.T) {
 	}
 }
 
-func TestReconcile_AClusterThatIsBeingDeletedIsLeftAlone(t *testing.T) {
+func TestReconcile_IgnoresDeletingCluster(t *testing.T) {
 	f := newFixture(t)
 	c := in("dev", "c1")
 	c.Finalizers = []string{"example.com/wait"}

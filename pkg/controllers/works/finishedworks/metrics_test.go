@@ -19,7 +19,7 @@ func conditioned(applied, available metav1.ConditionStatus) *workv1.ManifestWork
 		{Type: workv1.WorkApplied, Status: applied}, {Type: workv1.WorkAvailable, Status: available}}}}
 }
 
-func TestTally_CountsWorksAndBoundsWhatAgentsSay(t *testing.T) {
+func TestTally_CountsWorksAndLimitsLabels(t *testing.T) {
 	tally := newTally()
 	for _, object := range []*workv1.ManifestWork{conditioned("True", "False"), conditioned("True", "Mine"), {}} {
 		tally.Tell(kit.Change[*workv1.ManifestWork]{After: object})

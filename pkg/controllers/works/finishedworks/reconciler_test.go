@@ -70,7 +70,7 @@ func TestReconcile(t *testing.T) {
 }
 
 // A TTL that a user extends at the last moment takes effect: the controller deletes only the version that it has read.
-func TestReconcile_DeletesWhatItHasRead(t *testing.T) {
+func TestReconcile_DeletesReadVersion(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := workv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

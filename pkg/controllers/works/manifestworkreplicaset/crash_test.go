@@ -19,9 +19,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// TestKilled_AfterAnyWriteTheNextProcessGoesOn verifies that after a process is killed after any write, the next one reaches the same result, and
+// TestKilled_AfterAnyWriteNextProcessContinues verifies that after a process is killed after any write, the next one reaches the same result, and
 // that there are never more works in progress than allowed.
-func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
+func TestKilled_AfterAnyWriteNextProcessContinues(t *testing.T) {
 	soak := func(p *clusterv1alpha1.RolloutProgressive) {
 		p.MinSuccessTime = duration.Duration{Duration: time.Second}
 	}
@@ -161,7 +161,7 @@ func TestLag(t *testing.T) {
 }
 
 // A change by another client is not overwritten unseen.
-func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
+func TestLag_UpdatesKnownVersion(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.settle()
@@ -182,7 +182,7 @@ func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
 }
 
 // A written work that no watch ever reports is looked up after maxUnseen.
-func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
+func TestLag_UnobservedWrite(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.tell()

@@ -26,7 +26,7 @@ func (f *fixture) wantEvents(what string, want ...string) {
 	}
 }
 
-func TestEvents_TellOfARolloutAndOfWhatHindersIt(t *testing.T) {
+func TestEvents_RolloutAndFaults(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
 	f.settle()
@@ -58,7 +58,7 @@ func TestEvents_TellOfARolloutAndOfWhatHindersIt(t *testing.T) {
 }
 
 // The event that works cannot be applied is recorded once, however often their agents report, and not again by a hub that was restarted.
-func TestEvents_TellOfWorksThatCannotBeApplied(t *testing.T) {
+func TestEvents_WorksThatCannotBeApplied(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
 	f.settle()

@@ -22,7 +22,7 @@ import (
 )
 
 // An object whose event causes a panic does not end the process, and the next one is handled.
-func TestFeed_OutlivesAFault(t *testing.T) {
+func TestFeed_SurvivesPanic(t *testing.T) {
 	bad := true
 	w := feed(nil, func(*workv1.ManifestWork) []types.NamespacedName {
 		if bad {
@@ -40,7 +40,7 @@ func TestFeed_OutlivesAFault(t *testing.T) {
 }
 
 // A set that is being deleted waits for a work that could not be deleted.
-func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
+func TestDelete_WaitsForRefusedDelete(t *testing.T) {
 	set := replicaSet("p")
 	f := newFixture(t, set)
 	f.decide("p", "c1", "c2")
@@ -70,7 +70,7 @@ func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
 }
 
 // A change enqueues the sets that it can affect, and no others.
-func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
+func TestFeed_EnqueuesSetsOfPlacement(t *testing.T) {
 	f := newFixture(t, replicaSet("p", "q"))
 	other := replicaSet("r")
 	other.Name = "other"
@@ -107,7 +107,7 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 }
 
 // A set rests after a round, in proportion to the time that the round took without the writes of works.
-func TestReconcile_Rests(t *testing.T) {
+func TestReconcile_RestsBetweenRounds(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.each = func() { f.clock.SetTime(f.clock.Now().Add(time.Second)) }
@@ -129,7 +129,7 @@ func TestReconcile_Rests(t *testing.T) {
 
 // The watch may report a deletion before the response to the request arrives. The work is not recorded then: otherwise the set would wait for it
 // forever.
-func TestDelete_TheWatchIsFasterThanTheAnswer(t *testing.T) {
+func TestDelete_WatchBeforeResponse(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.CascadeDeletionPolicy = workv1alpha1.Foreground
 	f := newFixture(t, set)

@@ -42,7 +42,7 @@ func (f *fixture) measured() (all []string) {
 	return all
 }
 
-func TestMetrics_CountARollout(t *testing.T) {
+func TestMetrics_OfRollout(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1))
 	f.decide("p", "c1", "c2")
 	f.settle()

@@ -24,7 +24,7 @@ import (
 )
 
 // W068, W069.
-func TestAll_AWorkForEachChosenCluster(t *testing.T) {
+func TestAll_WorkForEachChosenCluster(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2", "c3")
 	f.expect("create c1", "create c2", "create c3")
@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 }
 
 // W071.
-func TestProgressive_BatchesFollowEachOther(t *testing.T) {
+func TestProgressive_BatchesInOrder(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 2))
 	f.decide("p", names(6)...)
 	f.expect("create c1", "create c2")
@@ -137,7 +137,7 @@ func TestProgressive_Failures(t *testing.T) {
 	f.is(rolledOut, "False", "Progressing")
 }
 
-func TestProgressive_SoakIsOfThisGeneration(t *testing.T) {
+func TestProgressive_SoakOfCurrentGeneration(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1, func(p *clusterv1alpha1.RolloutProgressive) {
 		p.MinSuccessTime = duration.Duration{Duration: time.Minute}
 	}))
@@ -166,7 +166,7 @@ func TestProgressive_SoakIsOfThisGeneration(t *testing.T) {
 }
 
 // W076, W077.
-func TestPlacements_ThatAreNotThereLeaveOthersAlone(t *testing.T) {
+func TestPlacements_MissingOnesDoNotAffectOthers(t *testing.T) {
 	f := newFixture(t, replicaSet("no", "p"))
 	f.decide("p", "c1")
 	f.expect("create c1")
@@ -237,7 +237,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 // A work with the label of the set, but without that of a placement, was labelled by mistake and does not belong to the set.
-func TestTakeOver_NoWorkWithoutAPlacement(t *testing.T) {
+func TestTakeOver_IgnoresWorkWithoutPlacement(t *testing.T) {
 	f := newFixture(t, replicaSet("p"), &workv1.ManifestWork{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "theirs", Labels: map[string]string{work.ReplicaSetLabel: "ns.web"}}, Spec: template("theirs"),
 	})
@@ -248,7 +248,7 @@ func TestTakeOver_NoWorkWithoutAPlacement(t *testing.T) {
 	}
 }
 
-func TestUpdate_ReplacesTheWholeSpec(t *testing.T) {
+func TestUpdate_ReplacesSpec(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.ManifestWorkTemplate.DeleteOption = &workv1.DeleteOption{SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: []workv1.OrphaningRule{{Resource: "a"}}}}
 	set.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
@@ -277,7 +277,7 @@ func TestUpdate_ReplacesTheWholeSpec(t *testing.T) {
 }
 
 // A server that sets defaults stores a different spec than the template. The controller does not write it again and again.
-func TestUpdate_SettlesWithDefaults(t *testing.T) {
+func TestUpdate_ConvergesWithDefaults(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.defaults = func(w *workv1.ManifestWork) {
 		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}
@@ -296,7 +296,7 @@ func TestUpdate_SettlesWithDefaults(t *testing.T) {
 }
 
 // A work of another owner is not changed, and a cluster that refuses a work does not block others.
-func TestRefusals_HoldUpNoOthers(t *testing.T) {
+func TestRefusals_DoNotBlockOthers(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: workName(key, "p")}, Spec: template("theirs")})
 	f.refuse = func(effect string) error {
 		if effect == "create c2" {
@@ -354,7 +354,7 @@ func TestDelete(t *testing.T) {
 }
 
 // A work that is being deleted is replaced by a new one when it is gone.
-func TestLeaving(t *testing.T) {
+func TestDeletingWork_IsReplaced(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.settle()
@@ -367,7 +367,7 @@ func TestLeaving(t *testing.T) {
 	f.expect("create c1")
 }
 
-func TestDecisions_OfNamesThatAreNoClusters(t *testing.T) {
+func TestDecisions_UnknownClusters(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "", "A", "a/b", "../kube-system", strings.Repeat("a", 64))
 	f.expect("create c1")

@@ -64,7 +64,7 @@ func (f *fixture) rollOut(conditions string, clusters ...string) {
 	f.settle()
 }
 
-func TestRevisions_AreTheLastTwoTemplatesThatSucceeded(t *testing.T) {
+func TestRevisions_LastTwoSucceededTemplates(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
 	f.settle()
@@ -107,7 +107,7 @@ func TestRevisions_AreTheLastTwoTemplatesThatSucceeded(t *testing.T) {
 	f.wantKept("another spec with the same template", "6 four", "5 one")
 }
 
-func TestRevisions_NeedASuccess(t *testing.T) {
+func TestRevisions_RequireSuccess(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p", "q"), 9, func(p *clusterv1alpha1.RolloutProgressive) {
 		p.MinSuccessTime = duration.Duration{Duration: time.Minute}
 	}))
@@ -124,7 +124,7 @@ func TestRevisions_NeedASuccess(t *testing.T) {
 }
 
 // A new set with the name of an earlier one does not get its revisions.
-func TestRevisions_GoWithTheirSet(t *testing.T) {
+func TestRevisions_DeletedWithSet(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.rollOut("Applied Available", "c1")
@@ -147,7 +147,7 @@ func TestRevisions_GoWithTheirSet(t *testing.T) {
 	f.wantKept("another set has its name", "1 theirs")
 }
 
-func TestRevisions_AfterAKill(t *testing.T) {
+func TestRevisions_AfterKill(t *testing.T) {
 	for after := 1; after <= 12; after++ {
 		f := newFixture(t, replicaSet("p"))
 		f.decide("p", "c1")
@@ -165,7 +165,7 @@ func TestRevisions_AfterAKill(t *testing.T) {
 }
 
 // The rollout continues, and the revision is tried again after a while.
-func TestRevisions_ThatAreRefused(t *testing.T) {
+func TestRevisions_Refused(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	tries, answer := 0, apierrors.NewForbidden(schema.GroupResource{}, "web", errors.New("exceeded quota"))
 	f.refuse = func(effect string) error {
@@ -189,7 +189,7 @@ func TestRevisions_ThatAreRefused(t *testing.T) {
 }
 
 // The cache holds the digest of the template of a revision, and not the template.
-func TestForCache_KeepsNoTemplates(t *testing.T) {
+func TestForCache_DropsTemplates(t *testing.T) {
 	r := &workv1alpha1.ManifestWorkReplicaSetRevision{}
 	r.Spec.ManifestWorkTemplate = template("secret")
 	spec := template("secret")

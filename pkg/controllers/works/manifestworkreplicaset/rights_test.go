@@ -64,7 +64,7 @@ func TestRights_OneReviewForAllClusters(t *testing.T) {
 	}
 }
 
-func TestRights_AreThoseOfTheAuthor(t *testing.T) {
+func TestRights_OfAuthor(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects []client.Object
 		allows  []string
@@ -104,7 +104,7 @@ func TestRights_AreThoseOfTheAuthor(t *testing.T) {
 }
 
 // Naming an executor uses its rights in the cluster, which takes a permission of its own.
-func TestRights_ToActAsTheExecutor(t *testing.T) {
+func TestRights_ExecutorNeedsPermission(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
 		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "a", Name: "b"},
@@ -133,7 +133,7 @@ func TestRights_ToActAsTheExecutor(t *testing.T) {
 
 // With the feature gate, the agent is an executor as well. hub-controller-manager may execute as every user, so the permission of the author is
 // checked nowhere else.
-func TestRights_ToHaveNoExecutor(t *testing.T) {
+func TestRights_WithoutExecutor(t *testing.T) {
 	const asAgent = `ann: execute-as manifestworks "system:serviceaccount::klusterlet-work-sa"`
 	for name, test := range map[string]struct {
 		allows []string
@@ -162,7 +162,7 @@ func TestRights_ToHaveNoExecutor(t *testing.T) {
 
 // A user who may not execute as the agent gains nothing from the sets of a user who may: neither a new template nor the removal of the executor
 // reaches a cluster.
-func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
+func TestAttack_ExecutorFromTemplateOfOthers(t *testing.T) {
 	executor := &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
 		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "a", Name: "b"},
 	}}
@@ -192,7 +192,7 @@ func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
 	}
 }
 
-func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
+func TestRights_WithoutAuthorNothingIsWritten(t *testing.T) {
 	for _, recorded := range []string{"", "ann", `{"username":""}`, `{"groups":["system:masters"]}`, `["ann"]`} {
 		set := replicaSet("p")
 		set.Annotations[work.AuthorAnnotation] = recorded
@@ -222,7 +222,7 @@ func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
 }
 
 // A user with fewer rights changes the spec: existing works stay as they are, and no other user's rights are used.
-func TestRights_OfTheLastAuthorCount(t *testing.T) {
+func TestRights_LastAuthorCounts(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
 	f.settle()
@@ -259,7 +259,7 @@ func TestRights_Change(t *testing.T) {
 }
 
 // If the review fails, nothing is allowed.
-func TestRights_ThatCannotBeAskedAreNone(t *testing.T) {
+func TestRights_ReviewErrorDenies(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.allows = func(string) (bool, error) { return true, errors.New("connection refused") }
 	f.decide("p", "c1")
@@ -271,7 +271,7 @@ func TestRights_ThatCannotBeAskedAreNone(t *testing.T) {
 }
 
 // An author who may not write to most of many clusters costs a bounded number of questions.
-func TestRights_QuestionsArePaced(t *testing.T) {
+func TestRights_ReviewsAreRateLimited(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1))
 	f.allows = only(inC2)
 	f.decide("p", names(400)...)
@@ -298,7 +298,7 @@ func TestRights_QuestionsArePaced(t *testing.T) {
 	}
 }
 
-func TestRights_TheAuthorIsAskedForWhole(t *testing.T) {
+func TestRights_ReviewHasAllOfAuthor(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
 	f.settle()

@@ -66,7 +66,7 @@ const (
 	fault  = "Warning AppliedManifestWorkFailed Failed to apply manifest work"
 )
 
-func TestTell_FaultsAndTheirEnds(t *testing.T) {
+func TestEvents_FaultsAndRecovery(t *testing.T) {
 	labelled := func(w *workv1.ManifestWork, label string) *workv1.ManifestWork {
 		w.Labels = map[string]string{label: "x"}
 		return w
@@ -120,7 +120,7 @@ func (t *tested) flips(cluster string, times int) {
 	}
 }
 
-func TestTell_AnAgentThatFlipsIsBounded(t *testing.T) {
+func TestEvents_FlappingAgentIsLimited(t *testing.T) {
 	tested := newTested()
 	tested.flips("c1", 5000)
 	if n := len(tested.told()); n != clusterAtOnce {
@@ -140,7 +140,7 @@ func TestTell_AnAgentThatFlipsIsBounded(t *testing.T) {
 	}
 }
 
-func TestTell_AllClustersTogetherAreBounded(t *testing.T) {
+func TestEvents_AllClustersAreLimitedTogether(t *testing.T) {
 	tested := newTested()
 	flip := func(clusters string) (n int) {
 		for i := range 1000 {

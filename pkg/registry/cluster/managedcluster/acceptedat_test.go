@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// TestAcceptedAt_IsTheServersAlone: the time when a cluster was accepted decides whose certificate is approved, so only the server may set it.
-func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
+// TestAcceptedAt_SetByServerOnly: the time when a cluster was accepted decides whose certificate is approved, so only the server may set it.
+func TestAcceptedAt_SetByServerOnly(t *testing.T) {
 	const forged = "2001-01-01T00:00:00Z"
 	s := newStorage(t)
 	update := func(u rest.Updater, c *cluster.ManagedCluster, subresources ...string) *cluster.ManagedCluster {

@@ -76,7 +76,7 @@ func spec(accepts bool, labels ...string) *cluster.ManagedCluster {
 
 const teamKey = "cluster.open-cluster-management.io/team"
 
-func TestWrites_AnApplyThatCreatesIsHeldToWhatACreateIs(t *testing.T) {
+func TestWrites_CreatingApplyIsValidatedAsCreate(t *testing.T) {
 	accept := at.Rule("update", cluster.GroupName, "managedclusters/accept", "c1")
 	for name, c := range map[string]struct {
 		object  *cluster.ManagedCluster
@@ -105,7 +105,7 @@ func TestWrites_AnApplyThatCreatesIsHeldToWhatACreateIs(t *testing.T) {
 	}
 }
 
-func TestWrites_NoSubresourceChangesAProtectedFieldWithoutItsPermission(t *testing.T) {
+func TestWrites_SubresourcesNeedPermissionForProtectedFields(t *testing.T) {
 	s := newStorage(t)
 	stored := registrytest.Create(t, registrytest.Context(s), s, spec(false, teamKey, "a"))
 	for name, u := range map[string]rest.Updater{"": s, "label": s.Subresources["label"], "accept": s.Subresources["accept"], "status": s.Subresources["status"]} {

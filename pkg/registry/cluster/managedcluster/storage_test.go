@@ -62,7 +62,7 @@ func newStorage(t *testing.T) *generic.Resource {
 	return registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 }
 
-func TestStorage_ListsTheClustersOfASetByTheirLabel(t *testing.T) {
+func TestStorage_ListsClustersOfSet(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	for name, set := range map[string]string{"c1": "dev", "c2": "qa", "c3": "dev", "c4": ""} {
@@ -107,7 +107,7 @@ func TestStorage_ListsTheClustersOfASetByTheirLabel(t *testing.T) {
 	}
 }
 
-func TestStorage_ACreatedClusterHasNoStatusAndTaintsOfNow(t *testing.T) {
+func TestStorage_CreateResetsStatusAndTaintTimes(t *testing.T) {
 	s := newStorage(t)
 	c := validCluster()
 	c.Generation = 7
@@ -122,7 +122,7 @@ func TestStorage_ACreatedClusterHasNoStatusAndTaintsOfNow(t *testing.T) {
 	}
 }
 
-func TestStorage_AChangeOfTheSpecIsANewGeneration(t *testing.T) {
+func TestStorage_SpecChangeIncrementsGeneration(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	created := registrytest.Create(t, ctx, s, validCluster())
@@ -142,7 +142,7 @@ func TestStorage_AChangeOfTheSpecIsANewGeneration(t *testing.T) {
 	}
 }
 
-func TestStorage_AMadeUpTaintTimeIsRefusedAndALeftOutOneIsRestored(t *testing.T) {
+func TestStorage_TaintTimes(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	created := registrytest.Create(t, ctx, s, validCluster())
@@ -164,7 +164,7 @@ func TestStorage_AMadeUpTaintTimeIsRefusedAndALeftOutOneIsRestored(t *testing.T)
 	}
 }
 
-func TestStorage_AnUpdateNeedsTheVersionThatItChanges(t *testing.T) {
+func TestStorage_UpdateRequiresResourceVersion(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	created := registrytest.Create(t, ctx, s, validCluster())

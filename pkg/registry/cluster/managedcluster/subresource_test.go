@@ -42,7 +42,7 @@ func spoilt(c *cluster.ManagedCluster) *cluster.ManagedCluster {
 	return s
 }
 
-func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
+func TestSubresources_ChangeOnlyTheirPart(t *testing.T) {
 	for name, c := range map[string]struct {
 		of func(*generic.Resource) rest.Updater
 		// want computes the expected stored object, except metadata, from the stored and the sent one.
@@ -93,7 +93,7 @@ func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAccept_IsANewGeneration(t *testing.T) {
+func TestAccept_IncrementsGeneration(t *testing.T) {
 	s := newStorage(t)
 	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Spec.HubAcceptsClient = true
@@ -103,7 +103,7 @@ func TestAccept_IsANewGeneration(t *testing.T) {
 	}
 }
 
-func TestLabel_RefusesLabelsThatAreNone(t *testing.T) {
+func TestLabel_RejectsInvalid(t *testing.T) {
 	s := newStorage(t)
 	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Labels = map[string]string{"info.open-cluster-management.io/a": "*"}
@@ -112,7 +112,7 @@ func TestLabel_RefusesLabelsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestStatus_RefusesAStatusThatIsNone(t *testing.T) {
+func TestStatus_RejectsInvalid(t *testing.T) {
 	s := newStorage(t)
 	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Status.ClusterClaims = []cluster.ManagedClusterClaim{{}}
@@ -121,7 +121,7 @@ func TestStatus_RefusesAStatusThatIsNone(t *testing.T) {
 	}
 }
 
-func TestSubresources_OfAnotherClusterOfTheSameNameAreNotChanged(t *testing.T) {
+func TestSubresources_RejectOtherUID(t *testing.T) {
 	s := newStorage(t)
 	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	for name, u := range s.Subresources {
@@ -156,7 +156,7 @@ func TestSubresources_CreateNothing(t *testing.T) {
 	}
 }
 
-func TestResetFields_AreAllThatASubresourceDoesNotChange(t *testing.T) {
+func TestResetFields_AllOfUnchangedFields(t *testing.T) {
 	s := newStorage(t)
 	paths := map[string]fieldpath.Path{
 		"labels":      fieldpath.MakePathOrDie("metadata", "labels", "a"),

@@ -80,7 +80,7 @@ func newStorage(t *testing.T) *generic.Resource {
 	return registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, Decorator(nil))
 }
 
-func TestStorage_ListsSetsByTheLabelThatTheyClaim(t *testing.T) {
+func TestStorage_ListsSetsByLabel(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	for _, set := range []*cluster.ManagedClusterSet{
@@ -117,7 +117,7 @@ func TestStorage_ListsSetsByTheLabelThatTheyClaim(t *testing.T) {
 	}
 }
 
-func TestStorage_NoTwoSetsClaimTheSameLabel(t *testing.T) {
+func TestStorage_LabelIsExclusive(t *testing.T) {
 	s := newStorage(t)
 	ctx := registrytest.Context(s)
 	create := func(set *cluster.ManagedClusterSet) error {

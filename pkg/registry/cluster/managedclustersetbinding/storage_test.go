@@ -95,7 +95,7 @@ func TestStorage_Create(t *testing.T) {
 	registrytest.Create(t, requestContext(s, "other"), s, binding("other", "dev"))
 }
 
-func TestStorage_ListsTheBindingsOfASetInAllNamespaces(t *testing.T) {
+func TestStorage_ListsBindingsOfSet(t *testing.T) {
 	s := newStorage(t)
 	for _, b := range []*cluster.ManagedClusterSetBinding{binding("a", "dev"), binding("a", "qa"), binding("b", "dev")} {
 		registrytest.Create(t, requestContext(s, b.Namespace), s, b)

@@ -59,7 +59,7 @@ func TestValidate_CompilesExpressions(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatWasThereMayStay(t *testing.T) {
+func TestValidate_StoredExpressionsAreAccepted(t *testing.T) {
 	old := by("ofEarlierVersions(managedCluster)")
 	if errs := validateUpdate(by("true", "ofEarlierVersions(managedCluster)"), old); len(errs) > 0 {
 		t.Error(errs)
@@ -69,8 +69,8 @@ func TestValidate_WhatWasThereMayStay(t *testing.T) {
 	}
 }
 
-// TestValidate_TellsOneFaultShortly: every error of an expression quotes all of it.
-func TestValidate_TellsOneFaultShortly(t *testing.T) {
+// TestValidate_ErrorsAreShort: every error of an expression quotes all of it.
+func TestValidate_ErrorsAreShort(t *testing.T) {
 	errs := validate(by("["+strings.Repeat("nobody,", 500)+"1]", "invalid.expression"))
 	if len(errs) != 1 || len(errs[0].Error()) > 1024 || !strings.Contains(errs[0].Error(), "undeclared reference to 'nobody'") {
 		t.Errorf("%d faults: %.2000v", len(errs), errs)
@@ -80,8 +80,8 @@ func TestValidate_TellsOneFaultShortly(t *testing.T) {
 	}
 }
 
-// TestValidate_CompilesNoMoreThanTheBound: expressions beyond the limit are not compiled.
-func TestValidate_CompilesNoMoreThanTheBound(t *testing.T) {
+// TestValidate_CompilationIsBounded: expressions beyond the limit are not compiled.
+func TestValidate_CompilationIsBounded(t *testing.T) {
 	errs := validate(by(strings.Split(strings.Repeat("invalid,", 1000), ",")[:1000]...))
 	for _, err := range errs {
 		if strings.Contains(err.Error(), "undeclared") {

@@ -43,7 +43,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-func TestStorage_ListsTheDecisionsOfAPlacement(t *testing.T) {
+func TestStorage_ListsDecisionsOfPlacement(t *testing.T) {
 	s := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	for _, d := range []*cluster.PlacementDecision{decision("web-decision-1", "web"), decision("web-decision-2", "web"), decision("api-decision-1", "api")} {
 		registrytest.Create(t, registrytest.Context(s), s, d)

@@ -44,7 +44,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-func TestTable_SaysWhatIsMissing(t *testing.T) {
+func TestTable_ShowsMissing(t *testing.T) {
 	condition := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, Reason: "Of" + conditionType, Message: "words"}
 	}

@@ -143,9 +143,9 @@ func (m *minting) create(t *testing.T, spec openmcp.AccessTokenSpec, dryRun ...s
 	return o.(*openmcp.AccessToken), nil
 }
 
-// TestToken_IsNotGivenIfTheRequestChangesMeanwhile: a token that is issued while its request changes may be valid for longer than the request: the
+// TestToken_RejectsOnConcurrentChange: a token that is issued while its request changes may be valid for longer than the request: the
 // provider has invalidated the existing tokens, and does not know this one.
-func TestToken_IsNotGivenIfTheRequestChangesMeanwhile(t *testing.T) {
+func TestToken_RejectsOnConcurrentChange(t *testing.T) {
 	for name, change := range map[string]func(r *openmcp.AccessRequest){
 		"a shorter ttl, seen by the provider already": func(r *openmcp.AccessRequest) {
 			r.Spec.TTL, r.Generation, r.Status.ObservedGeneration = &duration.Duration{Duration: 20 * time.Minute}, 3, 3
@@ -167,7 +167,7 @@ func TestToken_IsNotGivenIfTheRequestChangesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestToken_IsThatOfTheCluster(t *testing.T) {
+func TestToken_OfCluster(t *testing.T) {
 	m := newMinting(t)
 	token, err := m.create(t, openmcp.AccessTokenSpec{Audiences: []string{"x", "y"}})
 	if err != nil {
@@ -186,8 +186,8 @@ func TestToken_IsThatOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestToken_OfManyAudiencesIsRefused: all audiences are sent to the cluster, as often as the requester likes.
-func TestToken_OfManyAudiencesIsRefused(t *testing.T) {
+// TestToken_RejectsManyAudiences: all audiences are sent to the cluster, as often as the requester likes.
+func TestToken_RejectsManyAudiences(t *testing.T) {
 	m := newMinting(t)
 	if _, err := m.create(t, openmcp.AccessTokenSpec{Audiences: slices.Repeat([]string{"a"}, 16)}); err != nil {
 		t.Error(err)
@@ -234,7 +234,7 @@ func TestToken_Lifetime(t *testing.T) {
 	}
 }
 
-func TestToken_TheClusterGivesLess(t *testing.T) {
+func TestToken_ShorterLifetimeOfCluster(t *testing.T) {
 	m := newMinting(t)
 	m.answer = func(w http.ResponseWriter, _ *http.Request) {
 		m.asked.Status = authenticationv1.TokenRequestStatus{Token: "minted", ExpirationTimestamp: metav1.NewTime(time.Now().Add(20 * time.Minute))}
@@ -245,7 +245,7 @@ func TestToken_TheClusterGivesLess(t *testing.T) {
 	}
 }
 
-func TestToken_DryRunMintsNothing(t *testing.T) {
+func TestToken_DryRun(t *testing.T) {
 	m := newMinting(t)
 	token, err := m.create(t, openmcp.AccessTokenSpec{}, metav1.DryRunAll)
 	if err != nil || m.minted.Load() != 0 || token.Status.Token != "" || token.Status.Kubeconfig != "" || token.Status.Server != m.cluster.URL {
@@ -261,7 +261,7 @@ func TestToken_DryRunMintsNothing(t *testing.T) {
 	}
 }
 
-func TestToken_IsRefused(t *testing.T) {
+func TestToken_Rejected(t *testing.T) {
 	conflicts, forbids := apierrors.IsConflict, apierrors.IsForbidden
 	ttl := func(d time.Duration) *duration.Duration { return &duration.Duration{Duration: d} }
 	for why, c := range map[string]struct {
@@ -292,7 +292,7 @@ func TestToken_IsRefused(t *testing.T) {
 	}
 }
 
-func TestToken_OfAnotherName(t *testing.T) {
+func TestToken_OtherName(t *testing.T) {
 	m := newMinting(t)
 	_, err := m.Create(t.Context(), "a", &openmcp.AccessToken{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, nil, &metav1.CreateOptions{})
 	if !apierrors.IsBadRequest(err) {
@@ -305,9 +305,9 @@ func TestToken_OfAnotherName(t *testing.T) {
 	}
 }
 
-// TestToken_WithoutACATheSystemsVerify: a cluster with a certificate of a public CA needs no CA of its own. A server that the system does not trust
+// TestToken_WithoutCAUsesSystemRoots: a cluster with a certificate of a public CA needs no CA of its own. A server that the system does not trust
 // gets no credentials.
-func TestToken_WithoutACATheSystemsVerify(t *testing.T) {
+func TestToken_WithoutCAUsesSystemRoots(t *testing.T) {
 	m := newMinting(t)
 	m.secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(m.kubeconfig("", "token: "+secretToken), "certificate-authority-data", "unknown"))
 	_, err := m.create(t, openmcp.AccessTokenSpec{})

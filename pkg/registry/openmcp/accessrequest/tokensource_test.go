@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
-func TestTokenSource_ForgedOnesAreRefused(t *testing.T) {
+func TestTokenSource_RejectsForged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("s3cr3t-file"), 0o600); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestTokenSource_ForgedOnesAreRefused(t *testing.T) {
 	}
 }
 
-func TestMint_WhatIsNoCluster(t *testing.T) {
+func TestMint_RejectsInvalidResponses(t *testing.T) {
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

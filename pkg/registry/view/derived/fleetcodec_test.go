@@ -51,9 +51,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestFleetCodec_MembersAreThoseOfTheWholeCluster: members are the same, however a cluster was decoded. The test fails when members show a further
+// TestFleetCodec_MembersMatchWholeCluster: members are the same, however a cluster was decoded. The test fails when members show a further
 // field.
-func TestFleetCodec_MembersAreThoseOfTheWholeCluster(t *testing.T) {
+func TestFleetCodec_MembersMatchWholeCluster(t *testing.T) {
 	full := codecs.LegacyCodec(visibility.SchemeGroupVersion)
 	part := fleetCodec{full}
 	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, clusterfuzzer.Funcs), rand.NewSource(1), serializer.NewCodecFactory(scheme))
@@ -87,7 +87,7 @@ func TestFleetCodec_MembersAreThoseOfTheWholeCluster(t *testing.T) {
 	}
 }
 
-func TestFleetCodec_DecodesAllElseInFull(t *testing.T) {
+func TestFleetCodec_DecodesOthersFully(t *testing.T) {
 	codec := fleetCodec{codecs.LegacyCodec(visibility.SchemeGroupVersion)}
 	data, err := runtime.Encode(codec, &visibility.Revision{Digest: "d"})
 	must(t, err)

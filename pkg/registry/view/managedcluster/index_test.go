@@ -50,9 +50,9 @@ func writtenAll(changes []derived.Change) string {
 	return strings.Join(texts, "; ")
 }
 
-// TestIndex_TellsOfAllRows: a change of a cluster is an event of each of its rows, with that of the name last and only if the cluster itself has
+// TestIndex_EventsOfAllRows: a change of a cluster is an event of each of its rows, with that of the name last and only if the cluster itself has
 // changed.
-func TestIndex_TellsOfAllRows(t *testing.T) {
+func TestIndex_EventsOfAllRows(t *testing.T) {
 	x := newIndex(nil)
 	for _, step := range []struct {
 		name string

@@ -55,9 +55,9 @@ func versioned(version, uid string) *cluster.ManagedCluster {
 	return c
 }
 
-// TestShared_IsOfTheSameVersion: a cluster is taken from the cache if it has the same version there, and otherwise is the one that was read. A cache
+// TestShared_SameVersion: a cluster is taken from the cache if it has the same version there, and otherwise is the one that was read. A cache
 // that does not keep up is not waited for again before it does.
-func TestShared_IsOfTheSameVersion(t *testing.T) {
+func TestShared_SameVersion(t *testing.T) {
 	cache := &answers{}
 	s := &shared{cached: cache}
 	late := apierrors.NewTimeoutError("Too large resource version", 1)
@@ -91,8 +91,8 @@ func TestShared_IsOfTheSameVersion(t *testing.T) {
 	}
 }
 
-// TestIndex_SharesClustersWithTheCache: all rows of a cluster share the cached object, and the index holds no other.
-func TestIndex_SharesClustersWithTheCache(t *testing.T) {
+// TestIndex_SharesCachedClusters: all rows of a cluster share the cached object, and the index holds no other.
+func TestIndex_SharesCachedClusters(t *testing.T) {
 	cached := versioned("7", "u")
 	x := newIndex(&answers{next: []any{cached, cached}, unready: 2}) // It starts at the same time.
 	x.Set(newSet("s", "k"))

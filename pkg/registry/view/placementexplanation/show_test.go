@@ -24,8 +24,8 @@ func (s sees) Shows(cluster string) bool {
 func (s sees) ShowsSet(set string) bool { return slices.Contains(s, set) }
 func (s sees) ShowsAll() bool           { return false }
 
-// TestShow_ProblemsCountNothing: a problem may count the clusters, and name sets.
-func TestShow_ProblemsCountNothing(t *testing.T) {
+// TestShow_ProblemsDoNotCount: a problem may count the clusters, and name sets.
+func TestShow_ProblemsDoNotCount(t *testing.T) {
 	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
 	all := func() *placement.Explained {
 		return &placement.Explained{Problem: "too much for 17 clusters", Sets: []string{"blue", "red"},
@@ -48,8 +48,8 @@ func TestShow_ProblemsCountNothing(t *testing.T) {
 	}
 }
 
-// TestShow_TotalsTellNoScore: a score that compares a cluster with others also hides the total and the rank.
-func TestShow_TotalsTellNoScore(t *testing.T) {
+// TestShow_TotalsHideScores: a score that compares a cluster with others also hides the total and the rank.
+func TestShow_TotalsHideScores(t *testing.T) {
 	p := &v1beta1.Placement{}
 	scored := func(name string, total int64, compared placement.Compared) placement.Explanation {
 		return placement.Explanation{Cluster: name, Passed: true, Total: total,

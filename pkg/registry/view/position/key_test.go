@@ -24,7 +24,7 @@ var members = Resource{
 	Fields:        func(generic.Object) fields.Set { return fields.Set{} },
 }
 
-func TestRange_IsAsSmallAsTheSelectorAllows(t *testing.T) {
+func TestRange_IsMinimalForSelector(t *testing.T) {
 	nothing := members.Nothing()
 	for _, c := range []struct {
 		selector, version string
@@ -57,8 +57,8 @@ func TestRange_IsAsSmallAsTheSelectorAllows(t *testing.T) {
 	}
 }
 
-// TestClock_IsNoMemberAndAlwaysSelected: the clock is in no range of members, and matches all selectors, but makes no unselected member match.
-func TestClock_IsNoMemberAndAlwaysSelected(t *testing.T) {
+// TestClock_IsAlwaysSelected: the clock is in no range of members, and matches all selectors, but makes no unselected member match.
+func TestClock_IsAlwaysSelected(t *testing.T) {
 	clock := members.NewClock(7)
 	if key, err := members.KeyOf(clock); err != nil || strings.HasPrefix(key, members.All()) {
 		t.Errorf("its key is %q (%v)", key, err)

@@ -25,8 +25,8 @@ var clusters = Resource{
 	ByName:        true,
 }
 
-// TestRow_HasItsPlace: each row has a key in the range with which it is listed, names come first, and hidden objects are in none.
-func TestRow_HasItsPlace(t *testing.T) {
+// TestRow_KeyIsInRange: each row has a key in the range with which it is listed, names come first, and hidden objects are in none.
+func TestRow_KeyIsInRange(t *testing.T) {
 	row := func(set string) generic.Object {
 		c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 		if set != "" {

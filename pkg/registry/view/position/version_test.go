@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestVersion_OrdersByRevisionAndThenByPosition(t *testing.T) {
+func TestVersion_OrderedByRevisionAndPosition(t *testing.T) {
 	last := uint64(0)
 	for _, revision := range []uint64{1, 2, 3, 1 << 20, 1<<43 - 1} {
 		for _, position := range []int{0, 1, 2, End - 1, End} {
@@ -31,8 +31,8 @@ func TestVersion_OrdersByRevisionAndThenByPosition(t *testing.T) {
 	}
 }
 
-// TestVersion_ABatchThatCannotBeNumberedIsRefused: no event has the position of the whole revision.
-func TestVersion_ABatchThatCannotBeNumberedIsRefused(t *testing.T) {
+// TestVersion_RejectsTooLargeBatch: no event has the position of the whole revision.
+func TestVersion_RejectsTooLargeBatch(t *testing.T) {
 	for n, ok := range map[int]bool{0: true, 1: true, End - 1: true, End: false, End + 1: false} {
 		if err := CheckBatch(n); (err == nil) != ok {
 			t.Errorf("%d events: %v", n, err)

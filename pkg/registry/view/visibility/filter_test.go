@@ -19,9 +19,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// TestFilter_ThatNobodyReadsEndsWithItsContext: a handler may abandon a watch without stopping it, and without having read anything: only its context
+// TestFilter_AbandonedWatchEndsWithContext: a handler may abandon a watch without stopping it, and without having read anything: only its context
 // ends.
-func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
+func TestFilter_AbandonedWatchEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake()
 		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: visibleObjects{Names: rbac.Names{All: true}}, result: make(chan watch.Event), stop: make(chan struct{})}
@@ -40,9 +40,9 @@ func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestFilter_ABookmarkInsideAChangeIsHeldBack: after a bookmark in the middle of a change, a client could resume with half of it. The following
+// TestFilter_BookmarkInsideChangeIsDelayed: after a bookmark in the middle of a change, a client could resume with half of it. The following
 // events complete the change.
-func TestFilter_ABookmarkInsideAChangeIsHeldBack(t *testing.T) {
+func TestFilter_BookmarkInsideChangeIsDelayed(t *testing.T) {
 	resource := position.Resource{ByName: true, New: func() generic.Object { return &cluster.ManagedCluster{} }}
 	row := func(name, set, version string) *cluster.ManagedCluster {
 		c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}

@@ -55,8 +55,8 @@ func historyOf(states ...string) *history {
 	return h
 }
 
-// TestHistory_AWatchGoesOnWhereNothingWasTakenAwaySince: a revoked right opens no watch at an earlier version, whatever was granted in between.
-func TestHistory_AWatchGoesOnWhereNothingWasTakenAwaySince(t *testing.T) {
+// TestHistory_WatchContinuesWithoutRevocation: a revoked right opens no watch at an earlier version, whatever was granted in between.
+func TestHistory_WatchContinuesWithoutRevocation(t *testing.T) {
 	for _, c := range []struct {
 		states  string
 		version uint64
@@ -101,7 +101,7 @@ func TestHistory_AWatchGoesOnWhereNothingWasTakenAwaySince(t *testing.T) {
 	}
 }
 
-func TestHistory_TellsWhatWasVisibleAtAVersion(t *testing.T) {
+func TestHistory_VisibleAtVersion(t *testing.T) {
 	h := historyOf("a", "?", "b")
 	for version, want := range map[uint64]string{9: "unknown", 10: "a", 19: "a", 20: "unknown", 29: "unknown", 30: "b", 99: "b"} {
 		got := "unknown"
@@ -117,8 +117,8 @@ func TestHistory_TellsWhatWasVisibleAtAVersion(t *testing.T) {
 	}
 }
 
-// TestHistory_KeepsTheLatestEpochs: older versions than the retained ones behave as if they had never existed.
-func TestHistory_KeepsTheLatestEpochs(t *testing.T) {
+// TestHistory_RetainsLatestEpochs: older versions than the retained ones behave as if they had never existed.
+func TestHistory_RetainsLatestEpochs(t *testing.T) {
 	h := historyOf("a", "b")
 	digest := state("b").Hash()
 	for i := range keptEpochs {
@@ -141,7 +141,7 @@ func TestHistory_KeepsTheLatestEpochs(t *testing.T) {
 	}
 }
 
-func TestHistory_WaitsForRulesThatAreNotHereYet(t *testing.T) {
+func TestHistory_WaitsForRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := historyOf("a")
 		b := state("b")
@@ -174,8 +174,8 @@ func TestHistory_WaitsForRulesThatAreNotHereYet(t *testing.T) {
 	})
 }
 
-// TestHistory_IsToldOfAnEpochByEachResource: each derived resource reaches a change of the rules with its own watch, one before the other.
-func TestHistory_IsToldOfAnEpochByEachResource(t *testing.T) {
+// TestHistory_EachResourceReportsEpoch: each derived resource reaches a change of the rules with its own watch, one before the other.
+func TestHistory_EachResourceReportsEpoch(t *testing.T) {
 	h := historyOf("a", "b", "c") // by a resource that is ahead
 	h.learn(state("a,b"))
 	h.enter(20, state("b").Hash())
@@ -191,8 +191,8 @@ func TestHistory_IsToldOfAnEpochByEachResource(t *testing.T) {
 	}
 }
 
-// TestHistory_BeginsAnewAndKeepsWhatCameAfter: a resource that starts late, with an older list, restores nothing that was revoked since.
-func TestHistory_BeginsAnewAndKeepsWhatCameAfter(t *testing.T) {
+// TestHistory_RestartRetainsLaterEpochs: a resource that starts late, with an older list, restores nothing that was revoked since.
+func TestHistory_RestartRetainsLaterEpochs(t *testing.T) {
 	h := historyOf("a", "a,b", "c")
 	h.reset(20, state("a,b").Hash())
 	if names, _, err := h.now(t.Context(), someone("ann")); err != nil || !names.Equal(rbac.NamesOf("c")) {
@@ -206,8 +206,8 @@ func TestHistory_BeginsAnewAndKeepsWhatCameAfter(t *testing.T) {
 	}
 }
 
-// TestHistory_LearnsOfAnEpochWhenTheNextResourceComesToIt: rules for which another resource's watch waited in vain may have arrived since.
-func TestHistory_LearnsOfAnEpochWhenTheNextResourceComesToIt(t *testing.T) {
+// TestHistory_NextResourceReportsEpoch: rules for which another resource's watch waited in vain may have arrived since.
+func TestHistory_NextResourceReportsEpoch(t *testing.T) {
 	h := historyOf("a")
 	b := state("b")
 	h.enter(20, b.Hash())

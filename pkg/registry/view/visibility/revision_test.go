@@ -21,9 +21,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestRules_OnlyAFrontThatWentBackLetsAReplicaInsist: a replica that lags, however long, must not put its older rules into effect; one whose front
+// TestRules_OnlyRevertedFrontAllowsOverride: a replica that lags, however long, must not put its older rules into effect; one whose front
 // was restored from a backup must, or it would wait forever.
-func TestRules_OnlyAFrontThatWentBackLetsAReplicaInsist(t *testing.T) {
+func TestRules_OnlyRevertedFrontAllowsOverride(t *testing.T) {
 	asked := 0
 	var failure error
 	r := newRules(nil, fake.NewClientset().RbacV1())

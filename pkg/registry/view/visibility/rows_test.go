@@ -39,7 +39,7 @@ func rowEvent(text string, at int) (watch.Event, *cluster.ManagedCluster) {
 	return watch.Event{Type: kinds[text[0]]}, c
 }
 
-func TestRows_SayWhatAUserSees(t *testing.T) {
+func TestRows_OfUser(t *testing.T) {
 	for _, c := range []struct {
 		// rows are the events of one change, in their order; those of the name are without a set.
 		rows        string
@@ -113,8 +113,8 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 	}
 }
 
-// TestSeen_CoversWhatIsNotTakenAway: a right by name that replaces one by set may show less.
-func TestSeen_CoversWhatIsNotTakenAway(t *testing.T) {
+// TestSeen_CoversUnrevoked: a right by name that replaces one by set may show less.
+func TestSeen_CoversUnrevoked(t *testing.T) {
 	of := func(sets, names string) visibleObjects {
 		names2 := func(text string) rbac.Names {
 			if text == "*" {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestRules_ARevisionWaitsAMomentForItsRules: the stream of members is blocked while a replica waits for rules, so it waits only for a moment.
-func TestRules_ARevisionWaitsAMomentForItsRules(t *testing.T) {
+// TestRules_RevisionWaitsBrieflyForRules: the stream of members is blocked while a replica waits for rules, so it waits only for a moment.
+func TestRules_RevisionWaitsBrieflyForRules(t *testing.T) {
 	ann := someone("ann")
 	mine, other := state("a"), state("b")
 	for _, c := range []struct {
@@ -60,8 +60,8 @@ func TestRules_ARevisionWaitsAMomentForItsRules(t *testing.T) {
 	}
 }
 
-// TestRules_AReplicaThatKnowsBetterSaysSo: the state in effect is not the latest that this replica has observed, so it writes the latter.
-func TestRules_AReplicaThatKnowsBetterSaysSo(t *testing.T) {
+// TestRules_NewerReplicaWrites: the state in effect is not the latest that this replica has observed, so it writes the latter.
+func TestRules_NewerReplicaWrites(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	before, now := state("a"), state("b")
 	r.history.learn(before)

@@ -25,9 +25,9 @@ func newRuleStore(r *Rules) *ruleStore[*rbacv1.ClusterRoleBinding] {
 	}
 }
 
-// TestRuleStore_ADeletionThatAListTellsHasItsVersion: a replica that learns of a deletion from a list, because it was disconnected, is as far ahead
+// TestRuleStore_DeletionFromListHasVersion: a replica that learns of a deletion from a list, because it was disconnected, is as far ahead
 // as one that observed it.
-func TestRuleStore_ADeletionThatAListTellsHasItsVersion(t *testing.T) {
+func TestRuleStore_DeletionFromListHasVersion(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	s := newRuleStore(r)
 	must(t, s.Replace([]any{binding("x", 3), binding("y", 5)}, "8"))
@@ -57,8 +57,8 @@ func TestRuleStore_ADeletionThatAListTellsHasItsVersion(t *testing.T) {
 	}
 }
 
-// TestRules_HalfOfTheRulesAreNoRules: no state exists while one of the two kinds has not been listed.
-func TestRules_HalfOfTheRulesAreNoRules(t *testing.T) {
+// TestRules_RequireBothKinds: no state exists while one of the two kinds has not been listed.
+func TestRules_RequireBothKinds(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	bindings := newRuleStore(r)
 	must(t, bindings.Replace(nil, "1"))

@@ -62,8 +62,8 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCreate_RefusesManifestsAsUpstream: upstream's clients expect a 400 for invalid manifests. It names the field, like every rejection.
-func TestCreate_RefusesManifestsAsUpstream(t *testing.T) {
+// TestCreate_RejectsManifestsAsUpstream: upstream's clients expect a 400 for invalid manifests. It names the field, like every rejection.
+func TestCreate_RejectsManifestsAsUpstream(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	ctx := registrytest.Context(r)
 	for name, w := range map[string]*work.ManifestWork{

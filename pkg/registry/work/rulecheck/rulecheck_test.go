@@ -95,7 +95,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestValidate_WhatWasThereMayStay(t *testing.T) {
+func TestValidate_StoredExpressionsAreAccepted(t *testing.T) {
 	old := with(rule("Ready", "object."), rule("Applied", "true"), message("1"))
 	moved := with(message("1"), rule("Another", "true"), rule("Applied", "false"), rule("Ready", "true", "object."))
 	if errs := Validate(nil, moved, old, spec); len(errs) > 0 {

@@ -81,8 +81,8 @@ func TestWarnings_AreBounded(t *testing.T) {
 	}
 }
 
-// TestAttack_PatternsThatTakeLong has as many manifests and rules as a work may have, with patterns that take long to compare.
-func TestAttack_PatternsThatTakeLong(t *testing.T) {
+// TestAttack_SlowPatterns has as many manifests and rules as a work may have, with patterns that take long to compare.
+func TestAttack_SlowPatterns(t *testing.T) {
 	name, spec := strings.Repeat("a", 253), &work.ManifestWorkSpec{}
 	rule := work.ResourceIdentifier{Resource: "configmaps", Name: strings.Repeat("*a", 126) + "b"}
 	for range 1024 {

@@ -91,7 +91,7 @@ func newRealDriver(t *testing.T, a *answers) *Driver {
 	return d
 }
 
-func TestSDK_TriesOnceMoreAndSaysOneLine(t *testing.T) {
+func TestSDK_RetriesOnceAndLogsOneLine(t *testing.T) {
 	a := &answers{
 		byName: map[string]string{"AssumeRoleWithWebIdentity": fmt.Sprintf(assumed, "123456789012"), "GetRole": iamFailure("Throttling", "Rate exceeded")},
 		status: map[string]int{"GetRole": 400},
@@ -106,7 +106,7 @@ func TestSDK_TriesOnceMoreAndSaysOneLine(t *testing.T) {
 	mustEqual(t, "tokens", a.tokens, []string{"the token"})
 }
 
-func TestSDK_SaysThatItsCredentialsAreRefused(t *testing.T) {
+func TestSDK_ReportsRejectedCredentials(t *testing.T) {
 	a := &answers{
 		byName: map[string]string{"AssumeRoleWithWebIdentity": iamFailure("AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")},
 		status: map[string]int{"AssumeRoleWithWebIdentity": 403},
@@ -120,7 +120,7 @@ func TestSDK_SaysThatItsCredentialsAreRefused(t *testing.T) {
 		"Not authorized to perform sts:AssumeRoleWithWebIdentity")
 }
 
-func TestSDK_KnowsTheAccountOfItsCredentials(t *testing.T) {
+func TestSDK_ReportsAccountOfCredentials(t *testing.T) {
 	a := &answers{
 		byName: map[string]string{"AssumeRoleWithWebIdentity": fmt.Sprintf(assumed, "999999999999"), "GetRole": iamFailure("NoSuchEntity", "none")},
 		status: map[string]int{"GetRole": 404},
@@ -133,7 +133,7 @@ func TestSDK_KnowsTheAccountOfItsCredentials(t *testing.T) {
 	mustEqual(t, "calls", a.calls, []string{"AssumeRoleWithWebIdentity", "GetRole"})
 }
 
-func TestSDK_SaysWhenThereIsNoAWS(t *testing.T) {
+func TestSDK_ReportsMissingAWS(t *testing.T) {
 	a := &answers{byName: map[string]string{}}
 	d := newRealDriver(t, a)
 	gone := httptest.NewServer(a)

@@ -106,7 +106,7 @@ func TestAWSAuth_IsWrittenOnce(t *testing.T) {
 }
 
 // RBAC cannot limit create to a ConfigMap of one name, so the hub may not create any.
-func TestAWSAuth_IsNotMadeWhereThereIsNone(t *testing.T) {
+func TestAWSAuth_IsNotCreated(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f)
 	rec := f.plan(d, "c", arn1)
@@ -125,7 +125,7 @@ func TestAWSAuth_IsNotMadeWhereThereIsNone(t *testing.T) {
 	mustEqual(t, "data", awsAuthOf(t, kube).Data, map[string]string{"mapRoles": ours})
 }
 
-func TestAWSAuth_IsNotTouchedWhenMalformed(t *testing.T) {
+func TestAWSAuth_MalformedIsNotChanged(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth("- rolearn: x\n bad: ["))
 	rec := f.plan(d, "c", arn1)
@@ -142,7 +142,7 @@ func TestAWSAuth_IsNotTouchedWhenMalformed(t *testing.T) {
 	}
 }
 
-func TestAWSAuth_IsTriedAgainWhenOthersEditItToo(t *testing.T) {
+func TestAWSAuth_RetriesConcurrentEdits(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "aws-auth", errors.New("changed"))
 	for name, test := range map[string]struct {
 		times int
@@ -173,7 +173,7 @@ func TestAWSAuth_IsTriedAgainWhenOthersEditItToo(t *testing.T) {
 	}
 }
 
-func TestAWSAuth_SaysWhenItMayNot(t *testing.T) {
+func TestAWSAuth_ReportsMissingPermission(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
 	kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -184,7 +184,7 @@ func TestAWSAuth_SaysWhenItMayNot(t *testing.T) {
 	}
 }
 
-func TestAWSAuth_OfManyClustersAtOnceIsWrittenTogether(t *testing.T) {
+func TestAWSAuth_BatchesConcurrentClusters(t *testing.T) {
 	const clusters = 50
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
@@ -217,7 +217,7 @@ func TestAWSAuth_OfManyClustersAtOnceIsWrittenTogether(t *testing.T) {
 }
 
 // An entry that makes the ConfigMap too large must not prevent the removal of another role.
-func TestAWSAuth_WhatIsTooLargeFailsAlone(t *testing.T) {
+func TestAWSAuth_OversizedEntryFailsAlone(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
 	out := f.plan(d, "c", arn1)
@@ -254,7 +254,7 @@ func TestAWSAuth_WhatIsTooLargeFailsAlone(t *testing.T) {
 }
 
 // An entry that others refer to cannot be removed, which must not prevent the removal of other entries.
-func TestAWSAuth_WhatWouldBreakItFailsAlone(t *testing.T) {
+func TestAWSAuth_InvalidEditFailsAlone(t *testing.T) {
 	f := newHubAWS(t)
 	bound := strings.Replace(ours, "groups:\n", "groups: &g\n", 1)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(bound+"- rolearn: b\n  groups: *g\n"))
@@ -279,7 +279,7 @@ func TestAWSAuth_WhatWouldBreakItFailsAlone(t *testing.T) {
 }
 
 // An edit whose context ends does not block others, and is not written after a later edit.
-func TestAWSAuth_OneThatGivesUpIsWrittenInItsTurn(t *testing.T) {
+func TestAWSAuth_CancelledEdit(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
 	rec := f.plan(d, "c", arn1)
@@ -298,7 +298,7 @@ func TestAWSAuth_OneThatGivesUpIsWrittenInItsTurn(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-func TestAWSAuth_OfTwoClustersWithOneARN(t *testing.T) {
+func TestAWSAuth_TwoClustersWithOneARN(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
 	a, b := f.plan(d, "c", arn1), f.plan(d, "b", arn1)

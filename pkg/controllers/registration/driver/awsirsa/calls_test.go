@@ -41,7 +41,7 @@ func counted(t *testing.T, operation string) map[string]float64 {
 	return got
 }
 
-func TestCalls_EachAttemptIsCountedByItsCode(t *testing.T) {
+func TestCalls_CountedByCode(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	before := counted(t, "GetRole")
 	get := func() error {

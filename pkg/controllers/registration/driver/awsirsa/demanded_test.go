@@ -36,7 +36,7 @@ var boundaryDrifts = map[string]func(*world, irsa.Identity) error{
 // role returns the role of a cluster in AWS.
 func (w *world) role(of irsa.Identity) fakeaws.Role { return w.hub.Roles()[of.HubRole()] }
 
-func TestDemanded_LifeOfACluster(t *testing.T) {
+func TestPathAndBoundary_ClusterLifecycle(t *testing.T) {
 	for _, access := range []Access{AccessEntry, AWSAuth} {
 		t.Run(string(access), func(t *testing.T) {
 			roles := demanded
@@ -70,7 +70,7 @@ func TestDemanded_LifeOfACluster(t *testing.T) {
 	}
 }
 
-func TestDemanded_TheBoundaryIsPutRight(t *testing.T) {
+func TestPathAndBoundary_BoundaryIsRepaired(t *testing.T) {
 	for name, drift := range boundaryDrifts {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOf(t, "us-west-2", demanded, nil)
@@ -102,7 +102,7 @@ func TestDemanded_TheBoundaryIsPutRight(t *testing.T) {
 }
 
 // A hub that gets a boundary later adds it to existing roles. A hub whose boundary is removed leaves existing roles as they are.
-func TestDemanded_TheBoundaryComesToRolesThatThereAre(t *testing.T) {
+func TestPathAndBoundary_AddedToExistingRoles(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", irsa.HubRoles{AccessEntries: true}, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)
@@ -124,7 +124,7 @@ func TestDemanded_TheBoundaryComesToRolesThatThereAre(t *testing.T) {
 }
 
 // With a boundary, the hub cannot grant rights to a role without it, even if another program acts as the hub.
-func TestDemanded_TheHubCannotMakeMore(t *testing.T) {
+func TestPathAndBoundary_HubCannotExceedBoundary(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", demanded, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)
@@ -145,7 +145,7 @@ func TestDemanded_TheHubCannotMakeMore(t *testing.T) {
 	}
 }
 
-func TestDemanded_ABoundaryThatIsNotThereIsTold(t *testing.T) {
+func TestPathAndBoundary_MissingBoundaryIsReported(t *testing.T) {
 	roles := demanded
 	roles.Boundary = "arn:aws:iam::" + hubAccount + ":policy/missing"
 	w := newWorldOf(t, "us-west-2", roles, nil)
@@ -158,7 +158,7 @@ func TestDemanded_ABoundaryThatIsNotThereIsTold(t *testing.T) {
 }
 
 // A role keeps its path, and its agent continues to work. Clusters that are accepted later get the new path.
-func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
+func TestPathAndBoundary_ChangedPathAppliesToNewRoles(t *testing.T) {
 	for from, to := range map[irsa.RolePath]irsa.RolePath{"": "/new/", "/old/": "/new/", "/new/": ""} {
 		t.Run(from.String()+" to "+to.String(), func(t *testing.T) {
 			w := newWorldOf(t, "us-west-2", irsa.HubRoles{AccessEntries: true, Path: from}, nil)
@@ -207,7 +207,7 @@ func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 }
 
 // The name of a role is unique in its account: if it exists with another path, the hub neither creates a second role nor adopts the existing one.
-func TestDemanded_ARoleWithAnotherPathIsRefused(t *testing.T) {
+func TestPathAndBoundary_RejectsOtherPath(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", irsa.HubRoles{AccessEntries: true}, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)

@@ -119,7 +119,7 @@ func TestFakeAWS_DriftIsRepaired(t *testing.T) {
 		for _, list := range []map[string]func(*world, irsa.Identity) error{drifts, extras, entryDrifts, entryExtras} {
 			for name, drift := range list {
 				if !tags.tagged && name == "the user name" {
-					continue // see TestFakeAWS_AForeignEntryStays
+					continue // see TestFakeAWS_ForeignEntryIsRetained
 				}
 				t.Run(fmt.Sprintf("%s, tags %s", name, asked), func(t *testing.T) {
 					w := newWorld(t, "us-west-2", AccessEntry, nil)
@@ -171,7 +171,7 @@ func TestFakeAWS_DriftIsRepaired(t *testing.T) {
 
 // It is not known on which ARN EKS requires the permission to tag, and the policy of the hub's role may be older than the permissions that it needs
 // today.
-func TestFakeAWS_EntriesAreMadeWhereTheyMayNotBeTagged(t *testing.T) {
+func TestFakeAWS_EntriesWithoutTagPermission(t *testing.T) {
 	for asked, tags := range taggings {
 		for allowed, change := range map[string]func(*world, *irsa.Statement){
 			"all":           func(*world, *irsa.Statement) {},
@@ -209,7 +209,7 @@ func TestFakeAWS_EntriesAreMadeWhereTheyMayNotBeTagged(t *testing.T) {
 }
 
 // An entry that others have created for the role is theirs, whatever the hub may tag. It is reported, and not changed.
-func TestFakeAWS_AForeignEntryStays(t *testing.T) {
+func TestFakeAWS_ForeignEntryIsRetained(t *testing.T) {
 	for asked, tags := range taggings {
 		t.Run(asked, func(t *testing.T) {
 			w := newWorld(t, "us-west-2", AccessEntry, nil)
@@ -240,7 +240,7 @@ func TestFakeAWS_AForeignEntryStays(t *testing.T) {
 }
 
 // A permission that the hub's own role does not have prevents no grant.
-func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
+func TestFakeAWS_UnremovableExtrasAreReported(t *testing.T) {
 	for _, action := range []string{"iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy",
 		"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy"} {
 		t.Run(action, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 }
 
 // A deletion that ends half-way leaves a role that cannot be assumed.
-func TestFakeAWS_ARoleThatIsNotDeletedYetLetsNobodyIn(t *testing.T) {
+func TestFakeAWS_PartiallyDeletedRoleDeniesAccess(t *testing.T) {
 	w := newWorld(t, "us-west-2", AWSAuth, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)

@@ -80,7 +80,7 @@ func plan(t *testing.T, d *Driver, name, arn string) driver.Record {
 	return r
 }
 
-func TestNew_SaysWhatIsWrong(t *testing.T) {
+func TestNew_InvalidConfig(t *testing.T) {
 	many := map[string]string{}
 	for i := range 41 {
 		many[strings.Repeat("k", i+1)] = ""
@@ -104,7 +104,7 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestDriver_IsConfigured(t *testing.T) {
+func TestDriver_Configuration(t *testing.T) {
 	d, _ := newDriver(t, nil, Options{CheckInterval: DefaultCheckInterval})
 	if d.Name() != "awsirsa" || d.CheckInterval() != time.Hour || d.access != AccessEntry {
 		t.Error(d.Name(), d.CheckInterval(), d.access)
@@ -114,7 +114,7 @@ func TestDriver_IsConfigured(t *testing.T) {
 	}
 }
 
-func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
+func TestHandles_EKSClusters(t *testing.T) {
 	d, _ := newDriver(t, nil, Options{})
 	for name, test := range map[string]struct {
 		cluster *clusterv1.ManagedCluster
@@ -133,7 +133,7 @@ func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
 	}
 }
 
-func TestPlan_IsComputedFromTheARN(t *testing.T) {
+func TestPlan_DerivedFromARN(t *testing.T) {
 	want := driver.Record(`{"hubClusterARN":"` + hubARN + `","managedClusterARN":"` + arn1 + `","roleName":"` + role1 + `","access":"access-entry"}`)
 	d, _ := newDriver(t, nil, Options{})
 	for name, cluster := range map[string]*clusterv1.ManagedCluster{
@@ -149,7 +149,7 @@ func TestPlan_IsComputedFromTheARN(t *testing.T) {
 	}
 }
 
-func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
+func TestPlan_RejectsContradictions(t *testing.T) {
 	d, _ := newDriver(t, nil, Options{})
 	for want, cluster := range map[string]*clusterv1.ManagedCluster{
 		"name different clusters": newCluster("c", annotation, arn1, annotationSeed, arn1+"x"),
@@ -164,7 +164,7 @@ func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
 	}
 }
 
-func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
+func TestAutoApproves_ARNsMatchNames(t *testing.T) {
 	const name, own = "managed-cluster1", `approves it for a cluster with the name "managed-cluster1"`
 	cluster := newCluster(name, annotation, arn1)
 	all := []string{`arn:aws:eks:us-west-2:123456789012:cluster/.*`}
@@ -196,7 +196,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 }
 
 // The role is exclusive to one cluster, and its name has no region.
-func TestIdentity_IsThatOfTheRole(t *testing.T) {
+func TestIdentity_MatchesRole(t *testing.T) {
 	d, _ := newDriver(t, nil, Options{})
 	got := d.Identity(plan(t, d, "a", arn1))
 	if !strings.Contains(got, role1) || got != d.Identity(plan(t, d, "b", strings.Replace(arn1, "us-west-2", "eu-west-1", 1))) {
@@ -212,7 +212,7 @@ func TestIdentity_IsThatOfTheRole(t *testing.T) {
 	}
 }
 
-func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
+func TestRecord_RejectsOtherHubOrVersion(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	good := string(plan(t, d, "c", arn1))
@@ -239,7 +239,7 @@ func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 	}
 }
 
-func TestAccess_IsThatOfTheAcceptance(t *testing.T) {
+func TestAccess_MatchesAcceptance(t *testing.T) {
 	f, kube := newHubAWS(t), fake.NewClientset()
 	before, _ := newDriver(t, f, Options{})
 	rec := f.plan(before, "c", arn1)

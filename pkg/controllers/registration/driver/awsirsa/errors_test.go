@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-func TestAWSError_IsOneLineWithoutWhatOnlyAWSCanRead(t *testing.T) {
+func TestAWSError_IsOneLine(t *testing.T) {
 	api := func(code string) error { return &smithy.GenericAPIError{Code: code, Message: "so it is"} }
 	for name, test := range map[string]struct {
 		err      error

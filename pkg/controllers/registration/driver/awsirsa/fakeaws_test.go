@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-func TestFakeAWS_LifeOfAClusterInEachPartition(t *testing.T) {
+func TestFakeAWS_ClusterLifecycleInEachPartition(t *testing.T) {
 	for region, partition := range map[string]string{"us-west-2": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov"} {
 		for _, access := range []Access{AccessEntry, AWSAuth} {
 			t.Run(partition+" by "+string(access), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestFakeAWS_LifeOfAClusterInEachPartition(t *testing.T) {
 }
 
 // The policy that is written for admins to copy is sufficient, and all of it is necessary.
-func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
+func TestFakeAWS_CreatorPolicyIsSufficient(t *testing.T) {
 	for name, roles := range map[string]irsa.HubRoles{
 		"access-entry": {AccessEntries: true}, "aws-auth": {}, "access-entry, as a platform team may demand it": demanded, "aws-auth, so": {Path: demanded.Path, Boundary: demanded.Boundary},
 	} {
@@ -109,7 +109,7 @@ func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
 }
 
 // By the policy, no one can become an admin of the hub.
-func TestFakeAWS_TheCreatorPolicyIsNoMoreThanThat(t *testing.T) {
+func TestFakeAWS_CreatorPolicyIsMinimal(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)
@@ -146,7 +146,7 @@ func TestFakeAWS_TheCreatorPolicyIsNoMoreThanThat(t *testing.T) {
 }
 
 // A cluster may cost 6 calls, including those for credentials and the reads of what AWS does not show yet.
-func TestFakeAWS_TheCallsOfAFirstGrant(t *testing.T) {
+func TestFakeAWS_CallsOfFirstGrant(t *testing.T) {
 	const clusters, most = 20, 6
 	for name, test := range map[string]struct{ hidden, want int }{
 		"at best":                 {0, 4},
@@ -178,7 +178,7 @@ func TestFakeAWS_TheCallsOfAFirstGrant(t *testing.T) {
 }
 
 // Two clusters name one EKS cluster: the one that was accepted first has it, the other gets nothing and revokes nothing.
-func TestFakeAWS_OneARNIsOfOneCluster(t *testing.T) {
+func TestFakeAWS_OneClusterPerARN(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")
 	mustGrant(t, w.Driver, "a", record)
@@ -193,7 +193,7 @@ func TestFakeAWS_OneARNIsOfOneCluster(t *testing.T) {
 }
 
 // The SDK stops retrying after too many failures, and its error says so besides that of AWS.
-func TestFakeAWS_AnOutageIsToldInOneLine(t *testing.T) {
+func TestFakeAWS_OutageIsReportedInOneLine(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")
 	w.Inject(fakeaws.Fault{Operation: "iam:*", Err: fakeaws.Internal})

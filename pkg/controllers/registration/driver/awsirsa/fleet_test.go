@@ -93,7 +93,7 @@ func (f *fleet) throttled() (all, most int) {
 }
 
 // A fleet that joins at once does not exceed the limits of AWS: they are learned from its responses, and then respected.
-func TestFleet_WastesFewCallsAtAWSLimits(t *testing.T) {
+func TestFleet_RespectsAWSLimits(t *testing.T) {
 	// A cluster with bad luck may be throttled more than once; all together are throttled less than once for ten.
 	const clusters, leaving, maxEach, maxInAll = 1000, 100, 4, 100
 	// The limits allow five roles a second.

@@ -28,7 +28,7 @@ var (
 	more = []string{"ListRolePolicies", "ListAttachedRolePolicies", "DescribeAccessEntry", "ListAssociatedAccessPolicies"}
 )
 
-func TestGrant_IsFourCallsAndThenReadsOnly(t *testing.T) {
+func TestGrant_FourCallsThenReadsOnly(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{Tags: map[string]string{"team": "a"}})
 	rec := f.plan(d, "c", arn1)
@@ -60,7 +60,7 @@ func onEntry(change func(*fakeaws.AccessEntry)) func(*hubAWS) {
 	return func(f *hubAWS) { f.changeEntry(change) }
 }
 
-func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
+func TestGrant_RepairsDrift(t *testing.T) {
 	for name, test := range map[string]struct {
 		drift func(*hubAWS)
 		calls []string
@@ -151,7 +151,7 @@ func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
 	}
 }
 
-func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
+func TestGrant_NeverSharesRoles(t *testing.T) {
 	others := map[string]struct {
 		change func(*fakeaws.Role)
 		want   string
@@ -185,7 +185,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 	}
 }
 
-func TestGrant_TellsRegionsApart(t *testing.T) {
+func TestGrant_DistinguishesRegions(t *testing.T) {
 	// The names of roles are not different: the hash of the specification has no region.
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
@@ -196,7 +196,7 @@ func TestGrant_TellsRegionsApart(t *testing.T) {
 	}
 }
 
-func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
+func TestGrant_NeverAdoptsForeignEntry(t *testing.T) {
 	for name, change := range map[string]func(*fakeaws.AccessEntry){
 		"by its tags":      func(e *fakeaws.AccessEntry) { e.Tags[irsa.TagOwner] = "a" },
 		"by its hub":       func(e *fakeaws.AccessEntry) { e.Tags[irsa.TagOwnerHub] = hubARN + "-2" },
@@ -226,7 +226,7 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 	}
 }
 
-func TestGrant_WaitsForNobody(t *testing.T) {
+func TestGrant_DoesNotWaitForNewRole(t *testing.T) {
 	// EKS and IAM do not see a new role for some seconds. Each try ends at once, and costs one call.
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
@@ -253,7 +253,7 @@ func TestGrant_WaitsForNobody(t *testing.T) {
 	mustEqual(t, "calls", f.taken(), reads)
 }
 
-func TestGrant_LooksAgainWhenItHasTakenTooLong(t *testing.T) {
+func TestGrant_RereadsAfterDelay(t *testing.T) {
 	f := newHubAWS(t)
 	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -268,7 +268,7 @@ func TestGrant_LooksAgainWhenItHasTakenTooLong(t *testing.T) {
 	mustWork(t, f, "c")
 }
 
-func TestGrant_DoesNotTrustARoleThatWasDeletedAMomentAgo(t *testing.T) {
+func TestGrant_RecentlyDeletedRoleIsNotTrusted(t *testing.T) {
 	f := newHubAWS(t)
 	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -286,7 +286,7 @@ func TestGrant_DoesNotTrustARoleThatWasDeletedAMomentAgo(t *testing.T) {
 	mustGrant(t, d, "c", rec)
 }
 
-func TestGrant_RefusesCredentialsOfAnotherAccount(t *testing.T) {
+func TestGrant_RejectsCredentialsOfOtherAccount(t *testing.T) {
 	f := newHubAWS(t)
 	others := f.config
 	others.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
@@ -302,7 +302,7 @@ func TestGrant_RefusesCredentialsOfAnotherAccount(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-func TestGrant_OfManyClustersAtOnce(t *testing.T) {
+func TestGrant_ManyClustersConcurrently(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	var wg sync.WaitGroup
@@ -324,7 +324,7 @@ func TestGrant_OfManyClustersAtOnce(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-func TestGrant_TellsWhatPassesFromWhatDoesNot(t *testing.T) {
+func TestGrant_DistinguishesTransientErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		call, code, message string
 		terminal            bool

@@ -117,7 +117,7 @@ func othersOf(t *testing.T, document string) (others []any) {
 	return others
 }
 
-func TestMapRoles_RefusesWhatItCannotRead(t *testing.T) {
+func TestMapRoles_RejectsUnreadable(t *testing.T) {
 	for name, document := range map[string]string{
 		"no YAML":            "- a: [",
 		"a map":              "rolearn: a\n",
@@ -140,14 +140,14 @@ func TestMapRoles_RefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestSetMapping_RefusesTheEntryOfAnother(t *testing.T) {
+func TestSetMapping_RejectsForeignEntry(t *testing.T) {
 	_, err := setMapping(ours, role1AR, "b")
 	if err == nil || !strings.Contains(err.Error(), `belongs to the ManagedCluster "c"`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestDropMapping_TakesOnlyTheClusters(t *testing.T) {
+func TestDropMapping_RemovesOnlyEntryOfCluster(t *testing.T) {
 	nobodys := strings.Replace(ours, "username: system:open-cluster-management:c", "username: x", 1)
 	for name, test := range map[string]struct {
 		document, cluster string
@@ -170,7 +170,7 @@ func TestDropMapping_TakesOnlyTheClusters(t *testing.T) {
 }
 
 // Entries of others are preserved byte by byte, however they are written: spaces, quotes, comments, empty lines, carriage returns.
-func TestMapRoles_KeepsTheLettersOfOthers(t *testing.T) {
+func TestMapRoles_PreservesFormattingOfOthers(t *testing.T) {
 	const (
 		a = "- rolearn:   'a'   # one\n  groups:\n  - \"x\"\n  -   y\n"
 		b = "-\n  rolearn: >-\n    b\n    c\n  username: |\n    x\n\n    # no comment\n"

@@ -60,7 +60,7 @@ func (m *mover) has() (all []Access) {
 	return all
 }
 
-func TestMove_HasTheNewAccessBeforeItLosesTheFormer(t *testing.T) {
+func TestMove_GrantsNewAccessBeforeRevokingOld(t *testing.T) {
 	both := []Access{AccessEntry, AWSAuth}
 	for from, to := range map[Access]Access{AccessEntry: AWSAuth, AWSAuth: AccessEntry} {
 		t.Run("to "+string(to), func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestMove_HasTheNewAccessBeforeItLosesTheFormer(t *testing.T) {
 	}
 }
 
-func TestMove_MayEndAnywhereOrGoBack(t *testing.T) {
+func TestMove_IsInterruptibleAndReversible(t *testing.T) {
 	for from, to := range map[Access]Access{AccessEntry: AWSAuth, AWSAuth: AccessEntry} {
 		for checks := range 4 {
 			m := newMover(t, from)
@@ -136,7 +136,7 @@ func TestMove_MayEndAnywhereOrGoBack(t *testing.T) {
 }
 
 // The former access stays while the new one cannot be granted.
-func TestMove_WaitsForTheNewAccess(t *testing.T) {
+func TestMove_WaitsForNewAccess(t *testing.T) {
 	m := newMover(t, AWSAuth)
 	m.restart(AccessEntry)
 	mend := m.Inject(fakeaws.Fault{Operation: "eks:*AccessEntry", Err: &fakeaws.Error{Code: "InvalidRequestException",
@@ -158,7 +158,7 @@ func TestMove_WaitsForTheNewAccess(t *testing.T) {
 }
 
 // A record of another hub is reported by Grant, and not changed.
-func TestMove_LeavesOtherRecordsAlone(t *testing.T) {
+func TestMove_IgnoresOtherRecords(t *testing.T) {
 	m := newMover(t, AWSAuth)
 	for _, rec := range []driver.Record{"", "{", "{}", driver.Record(strings.ReplaceAll(string(m.rec), "aws-auth", "x")),
 		driver.Record(strings.Replace(string(m.rec), "}", `,"former":"x"}`, 1)), driver.Record(strings.Replace(string(m.rec), "}", `,"former":"aws-auth"}`, 1))} {

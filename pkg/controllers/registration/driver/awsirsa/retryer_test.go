@@ -23,7 +23,7 @@ func (p *tokenBucket) in(t *testing.T, calls int) time.Duration {
 	return time.Since(start)
 }
 
-func TestPace_IsSlowerAfterEachThrottledCallAndThenFasterAgain(t *testing.T) {
+func TestPace_SlowsOnThrottlingAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		about := func(what string, got, want time.Duration) {
 			t.Helper()
@@ -57,7 +57,7 @@ func TestPace_IsSlowerAfterEachThrottledCallAndThenFasterAgain(t *testing.T) {
 	})
 }
 
-func TestPace_NobodyWaitsWhoHasGivenUp(t *testing.T) {
+func TestPace_CancelledCallDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace()
 		for range 100 {

@@ -20,7 +20,7 @@ import (
 
 var lastRevoke = []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "UpdateAssumeRolePolicy", "DeleteRolePolicy", "DeleteRole"}
 
-func TestRevoke_TakesAccessFirst(t *testing.T) {
+func TestRevoke_AccessFirst(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -33,13 +33,13 @@ func TestRevoke_TakesAccessFirst(t *testing.T) {
 	mustEqual(t, "calls of the next", f.taken(), []string{"GetRole", "DescribeAccessEntry"})
 }
 
-func TestRevoke_OfWhatWasNeverGranted(t *testing.T) {
+func TestRevoke_NeverGranted(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	mustRevoke(t, d, "c", f.plan(d, "c", arn1))
 }
 
-func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
+func TestRevoke_AccessDuringIAMOutage(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -56,7 +56,7 @@ func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
+func TestRevoke_EntryWithoutTags(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "a", arn1)
@@ -71,7 +71,7 @@ func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
+func TestRevoke_ReportsRequiredAction(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -87,7 +87,7 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 }
 
 // Even if the deletion fails, the role cannot be assumed any more, and what others have added to it is deleted with it.
-func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
+func TestRevoke_EmptiesTrustPolicyFirst(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -119,7 +119,7 @@ func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	}
 }
 
-func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
+func TestRevoke_ConcurrentDeletes(t *testing.T) {
 	for _, name := range []string{"DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"} {
 		f := newHubAWS(t)
 		d, _ := newDriver(t, f, Options{})
@@ -164,7 +164,7 @@ func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 	}
 }
 
-func TestCrash_AfterEachCallOfARepair(t *testing.T) {
+func TestCrash_AfterEachCallOfRepair(t *testing.T) {
 	for n := 1; ; n++ {
 		f := newHubAWS(t)
 		d, clk := newDriver(t, f, Options{})
@@ -216,7 +216,7 @@ func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 	}
 }
 
-func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
+func TestFailure_OfEachCallIsRetried(t *testing.T) {
 	for _, do := range []struct {
 		name  string
 		calls []string
@@ -249,7 +249,7 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 	}
 }
 
-func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
+func TestRevoke_RetriesInvisibleRole(t *testing.T) {
 	f := newHubAWS(t)
 	d, clk := newDriver(t, f, Options{})
 	rec := f.plan(d, "c", arn1)
@@ -270,7 +270,7 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 }
 
 // EKS may not show an entry that was created a moment ago. The role is deleted at once, and the entry when EKS shows it.
-func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
+func TestRevoke_RetriesInvisibleEntry(t *testing.T) {
 	for name, sameProcess := range map[string]bool{"by the process that made it": true, "by another": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newHubAWS(t)
@@ -299,7 +299,7 @@ func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 }
 
 // A process does not know what the previous one created a moment ago, and IAM may not show it.
-func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
+func TestRevoke_NewProcessDeletesInvisibleRole(t *testing.T) {
 	f := newHubAWS(t)
 	before, _ := newDriver(t, f, Options{})
 	rec := f.plan(before, "c", arn1)

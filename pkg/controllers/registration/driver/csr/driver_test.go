@@ -45,7 +45,7 @@ func newRequest(t *testing.T, cluster, user string) *certificatesv1.CertificateS
 }
 
 // A cluster is accepted by the requester of its certificate, not by its creator, who is not known.
-func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
+func TestAutoApproves_ByCertificateRequester(t *testing.T) {
 	const joiner = "joiner"
 	for name, test := range map[string]struct {
 		request    func(*testing.T) *certificatesv1.CertificateSigningRequest
@@ -107,7 +107,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 	}
 }
 
-func TestHandles_ClustersThatSayNothingElse(t *testing.T) {
+func TestHandles_ClustersWithoutOtherDriver(t *testing.T) {
 	for annotation, want := range map[string]bool{
 		"agent.open-cluster-management.io/managed-cluster-arn": false, "eks-managed-cluster-arn": false, "other": true,
 	} {
