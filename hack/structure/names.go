@@ -23,7 +23,6 @@ var sharedNames = map[string]string{
 	"Reconciler": "a controller, as in controller-runtime; its package is its name",
 	"REST":       "the storage of a resource, as in k8s.io/apiserver",
 	"Server":     "a server with a listener, as in net/http",
-	"step":       "one step of a reconciliation",
 }
 
 // typeNames has the packages that declare a type, by its name.

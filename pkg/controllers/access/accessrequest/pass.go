@@ -36,12 +36,6 @@ type pass struct {
 	result reconcile.Result
 }
 
-// step is one step of a reconciliation. An error ends the reconciliation.
-type step struct {
-	name string
-	do   func(context.Context) error
-}
-
 // errDone ends a reconciliation that has nothing more to do.
 var errDone = errors.New("nothing more to do")
 
@@ -50,28 +44,28 @@ var errDone = errors.New("nothing more to do")
 // A provider acts on a request that is Pending and has its labels. So the Cluster is protected first, then the status is written, then the labels,
 // each by a write of its own. After any of them the next try does the rest, and no provider acts too early. If others have set the labels, the
 // status comes last, and hands the request over.
-func (p *pass) steps() []step {
-	return []step{
-		{"skip requests that are not selected", p.checkSelected},
-		{"delete the request after its ttl", p.expire},
-		{"delete the request after its ClusterRequest", p.lapse},
-		{"skip requests that a provider has", p.checkTaken},
-		{"remove the annotation that requests a reconciliation", p.acknowledge},
-		{"report the phase of requests that are denied or being deleted", p.reportEnded},
-		{"find the Cluster", p.findCluster},
-		{"check the policy", p.checkPolicy},
-		{"find the provider", p.findProvider},
-		{"mark the ClusterRequest", p.markGranted},
-		{"set the Cluster", p.setCluster},
-		{"protect the Cluster", p.protect},
-		{"report that the request is prepared", p.reportPrepared},
-		{"set the labels", p.setLabels},
+func (p *pass) steps() []kit.Step {
+	return []kit.Step{
+		{Name: "skip requests that are not selected", Do: p.checkSelected},
+		{Name: "delete the request after its ttl", Do: p.expire},
+		{Name: "delete the request after its ClusterRequest", Do: p.lapse},
+		{Name: "skip requests that a provider has", Do: p.checkTaken},
+		{Name: "remove the annotation that requests a reconciliation", Do: p.acknowledge},
+		{Name: "report the phase of requests that are denied or being deleted", Do: p.reportEnded},
+		{Name: "find the Cluster", Do: p.findCluster},
+		{Name: "check the policy", Do: p.checkPolicy},
+		{Name: "find the provider", Do: p.findProvider},
+		{Name: "mark the ClusterRequest", Do: p.markGranted},
+		{Name: "set the Cluster", Do: p.setCluster},
+		{Name: "protect the Cluster", Do: p.protect},
+		{Name: "report that the request is prepared", Do: p.reportPrepared},
+		{Name: "set the labels", Do: p.setLabels},
 	}
 }
 
 // reconcile runs the steps, and writes to the status what the request waits for.
 func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
-	err := p.run(ctx, p.steps())
+	err := kit.RunSteps(ctx, p.steps())
 	var why *kit.Outcome
 	switch {
 	case errors.Is(err, errDone):
@@ -81,17 +75,6 @@ func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
 		err = errors.Join(p.report(ctx, phaseOf(why, p.access), condition), why.Err)
 	}
 	return p.result, kit.IgnoreStale(err)
-}
-
-// run runs steps until one returns an error.
-func (p *pass) run(ctx context.Context, steps []step) error {
-	for _, s := range steps {
-		if err := s.do(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).V(2).Info("The reconciliation ends", "step", s.name, "reason", err.Error())
-			return err
-		}
-	}
-	return nil
 }
 
 // checkSelected ends the reconciliation of requests that another program prepares.

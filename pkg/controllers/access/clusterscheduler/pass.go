@@ -35,12 +35,6 @@ type pass struct {
 	held, cluster *v1alpha1.Cluster
 }
 
-// step is one step of a reconciliation. An error ends the reconciliation.
-type step struct {
-	name string
-	do   func(context.Context) error
-}
-
 // errDone ends a reconciliation that has nothing more to do.
 var errDone = errors.New("nothing more to do")
 
@@ -53,7 +47,7 @@ func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
 	switch {
 	case err != nil:
 	case !p.request.DeletionTimestamp.IsZero():
-		err = p.run(ctx, p.release())
+		err = kit.RunSteps(ctx, p.release())
 	case !p.request.Status.IsDenied():
 		err = p.grant(ctx)
 	case p.request.Status.Cluster == nil:
@@ -71,17 +65,6 @@ func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: kit.MaxBackoff}, nil
 	}
 	return reconcile.Result{}, err
-}
-
-// run runs steps until one returns an error.
-func (p *pass) run(ctx context.Context, steps []step) error {
-	for _, s := range steps {
-		if err := s.do(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).V(2).Info("The reconciliation ends", "step", s.name, "reason", err.Error())
-			return err
-		}
-	}
-	return nil
 }
 
 // isSelected reports whether this scheduler reconciles the request.
@@ -110,7 +93,7 @@ func (p *pass) acknowledge(ctx context.Context) error {
 
 // grant gives the request a cluster, and reports the result in its status.
 func (p *pass) grant(ctx context.Context) error {
-	err := p.run(ctx, p.placement())
+	err := kit.RunSteps(ctx, p.placement())
 	condition := metav1.Condition{Type: ConditionGranted, Status: metav1.ConditionFalse}
 	var wait *kit.Outcome
 	switch {

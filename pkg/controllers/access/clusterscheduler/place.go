@@ -18,15 +18,15 @@ import (
 )
 
 // placement returns the steps that give the request a cluster, unless it has one. If its status names a cluster that is gone, that is created again.
-func (p *pass) placement() []step {
-	return []step{
-		{"find the cluster that the request has", p.findHeld},
-		{"check that the purpose has a definition", p.checkPurpose},
-		{"check the policy", p.checkPolicy},
-		{"add the finalizer to the request", p.addFinalizer},
-		{"update the cluster that the request has", p.updateHeld},
-		{"choose a shared cluster", p.choose},
-		{"create a cluster", p.create},
+func (p *pass) placement() []kit.Step {
+	return []kit.Step{
+		{Name: "find the cluster that the request has", Do: p.findHeld},
+		{Name: "check that the purpose has a definition", Do: p.checkPurpose},
+		{Name: "check the policy", Do: p.checkPolicy},
+		{Name: "add the finalizer to the request", Do: p.addFinalizer},
+		{Name: "update the cluster that the request has", Do: p.updateHeld},
+		{Name: "choose a shared cluster", Do: p.choose},
+		{Name: "create a cluster", Do: p.create},
 	}
 }
 

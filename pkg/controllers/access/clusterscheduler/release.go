@@ -18,11 +18,11 @@ import (
 
 // release returns the steps that release the cluster of a request that is being deleted. If the cluster is deleted with the request, and the request
 // asks for that, the request exists until the cluster is gone.
-func (p *pass) release() []step {
-	return []step{
-		{"release the clusters", p.releaseHeld},
-		{"wait for the deletion of the cluster", p.awaitDeletion},
-		{"remove the finalizer from the request", p.removeRequestFinalizer},
+func (p *pass) release() []kit.Step {
+	return []kit.Step{
+		{Name: "release the clusters", Do: p.releaseHeld},
+		{Name: "wait for the deletion of the cluster", Do: p.awaitDeletion},
+		{Name: "remove the finalizer from the request", Do: p.removeRequestFinalizer},
 	}
 }
 

@@ -30,18 +30,18 @@ const (
 
 // acceptance returns the steps that create what an accepted cluster needs. The record is written before anything is granted, and the finalizer is
 // added before anything is created that must be deleted.
-func (p *pass) acceptance() []step {
-	return []step{
-		{"read the record", p.readRecord},
-		{"revoke an earlier acceptance", p.revokeEarlier},
-		{"plan the identity", p.planIdentity},
-		{"add the finalizer", p.addFinalizer},
-		{"create the namespace", p.objects.ensureNamespace},
-		{"write the record", p.writeRecord},
-		{"grant the rights", p.objects.ensureRights},
-		{"replace the cluster's own role by the shared one", p.replaceOwnRole},
-		{"grant the identity", p.grant},
-		{"report the acceptance", p.reportAccepted},
+func (p *pass) acceptance() []kit.Step {
+	return []kit.Step{
+		{Name: "read the record", Do: p.readRecord},
+		{Name: "revoke an earlier acceptance", Do: p.revokeEarlier},
+		{Name: "plan the identity", Do: p.planIdentity},
+		{Name: "add the finalizer", Do: p.addFinalizer},
+		{Name: "create the namespace", Do: p.objects.ensureNamespace},
+		{Name: "write the record", Do: p.writeRecord},
+		{Name: "grant the rights", Do: p.objects.ensureRights},
+		{Name: "replace the cluster's own role by the shared one", Do: p.replaceOwnRole},
+		{Name: "grant the identity", Do: p.grant},
+		{Name: "report the acceptance", Do: p.reportAccepted},
 	}
 }
 
@@ -70,10 +70,10 @@ func (p *pass) revokeEarlier(ctx context.Context) error {
 	if rec.Driver == "" || !rec.Revoking && rec.UID == p.cluster.UID {
 		return nil
 	}
-	return p.run(ctx, []step{
-		{"begin the revocation of an earlier acceptance", p.beginRevocation},
-		{"withdraw the rights of an earlier acceptance", p.objects.denyOwnRole},
-		{"revoke the identity of an earlier acceptance", p.revoke},
+	return kit.RunSteps(ctx, []kit.Step{
+		{Name: "begin the revocation of an earlier acceptance", Do: p.beginRevocation},
+		{Name: "withdraw the rights of an earlier acceptance", Do: p.objects.denyOwnRole},
+		{Name: "revoke the identity of an earlier acceptance", Do: p.revoke},
 	})
 }
 

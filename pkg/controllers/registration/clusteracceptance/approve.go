@@ -18,11 +18,11 @@ import (
 )
 
 // approval returns the steps that accept a cluster without an admin, once: a cluster that is denied later stays denied.
-func (p *pass) approval() []step {
-	return []step{
-		{"check that the driver approves", p.checkApproval},
-		{"check that no other cluster claims the identity", p.checkUndisputed},
-		{"accept the cluster", p.approve},
+func (p *pass) approval() []kit.Step {
+	return []kit.Step{
+		{Name: "check that the driver approves", Do: p.checkApproval},
+		{Name: "check that no other cluster claims the identity", Do: p.checkUndisputed},
+		{Name: "accept the cluster", Do: p.approve},
 	}
 }
 

@@ -35,8 +35,6 @@ type pass struct {
 	identities *identities
 	pace       pace
 
-	// step is the name of the current step.
-	step string
 	// stored has the record of the cluster, or is nil if none exists. planned is the record with which the cluster is accepted.
 	stored  *corev1.ConfigMap
 	planned record.Record
@@ -46,12 +44,6 @@ type pass struct {
 	note string
 	// next is the delay of the next reconciliation, or 0.
 	next time.Duration
-}
-
-// step is one step of a reconciliation. An error ends the reconciliation.
-type step struct {
-	name string
-	do   func(context.Context) error
 }
 
 // errDone ends a reconciliation that has nothing more to do.
@@ -69,18 +61,18 @@ func (r *Reconciler) newPass(name string) *pass {
 func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
 	err := p.records.copyCached(ctx, p.name)
 	if err == nil {
-		err = p.run(ctx, p.steps(ctx))
+		err = kit.RunSteps(ctx, p.steps(ctx))
 	}
 	return p.result(ctx, err)
 }
 
 // steps returns the steps for the state of the cluster. Each step checks whether it is done.
-func (p *pass) steps(ctx context.Context) []step {
+func (p *pass) steps(ctx context.Context) []kit.Step {
 	switch {
 	case p.cluster == nil && p.objects.anyCached(ctx):
 		return p.leftovers()
 	case p.cluster == nil:
-		return []step{{"forget the cluster", p.forget}}
+		return []kit.Step{{Name: "forget the cluster", Do: p.forget}}
 	case !p.cluster.DeletionTimestamp.IsZero():
 		if !slices.Contains(p.cluster.Finalizers, registration.Finalizer) && !p.objects.anyCached(ctx) {
 			return nil // other finalizers are left, or nothing was ever created for it
@@ -90,7 +82,7 @@ func (p *pass) steps(ctx context.Context) []step {
 		return p.acceptance()
 	case p.wasAccepted(ctx):
 		if denied(p.cluster) && !p.objects.anyToDeny(ctx) {
-			return []step{{"forget the cluster", p.forget}}
+			return []kit.Step{{Name: "forget the cluster", Do: p.forget}}
 		}
 		return p.denial()
 	case p.AutoApproval:
@@ -104,17 +96,6 @@ func (p *pass) wasAccepted(ctx context.Context) bool {
 	return slices.Contains(p.cluster.Finalizers, registration.Finalizer) ||
 		meta.FindStatusCondition(p.cluster.Status.Conditions, registration.ConditionHubAccepted) != nil ||
 		p.objects.cached(ctx, record.New(p.name)) || p.objects.cached(ctx, clusterRole(p.name))
-}
-
-// run runs steps until one returns an error.
-func (p *pass) run(ctx context.Context, steps []step) error {
-	for _, s := range steps {
-		p.step = s.name
-		if err := s.do(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // requeue requests another reconciliation after that time or sooner, unless a step fails. 0 requests none.
@@ -133,7 +114,7 @@ func (p *pass) forget(context.Context) error {
 // result converts the error of a reconciliation to a result, and writes it to the condition. Drivers have a backoff of their own: each failure writes
 // a condition, which arrives as an event, and the queue's backoff does not delay events.
 func (p *pass) result(ctx context.Context, err error) (reconcile.Result, error) {
-	log := ctrl.LoggerFrom(ctx).WithValues("step", p.step)
+	log := ctrl.LoggerFrom(ctx)
 	var out *kit.Outcome
 	switch {
 	case err == nil:

@@ -28,45 +28,45 @@ const (
 
 // denial returns the steps that revoke what a cluster was granted, the rights first. Objects that the caches do not have yet are deleted, too. The
 // agents may still read that the cluster is denied.
-func (p *pass) denial() []step {
-	return []step{
-		{"read the record", p.readCurrentRecord},
-		{"begin the revocation", p.beginRevocation},
-		{"withdraw the rights to the hub", p.objects.denyOwnRole},
-		{"withdraw the rights to the namespace", p.objects.deleteRoleBindings},
-		{"revoke the identity", p.revoke},
-		{"delete the Lease", p.objects.deleteLease},
-		{"report the denial", p.reportDenied},
+func (p *pass) denial() []kit.Step {
+	return []kit.Step{
+		{Name: "read the record", Do: p.readCurrentRecord},
+		{Name: "begin the revocation", Do: p.beginRevocation},
+		{Name: "withdraw the rights to the hub", Do: p.objects.denyOwnRole},
+		{Name: "withdraw the rights to the namespace", Do: p.objects.deleteRoleBindings},
+		{Name: "revoke the identity", Do: p.revoke},
+		{Name: "delete the Lease", Do: p.objects.deleteLease},
+		{Name: "report the denial", Do: p.reportDenied},
 	}
 }
 
 // removal returns the steps that delete everything of a cluster that is being deleted.
-func (p *pass) removal() []step {
-	return []step{
-		{"delete what the cluster has", p.finalize},
-		{"remove the finalizer", p.removeFinalizer},
-		{"forget the cluster", p.forget},
+func (p *pass) removal() []kit.Step {
+	return []kit.Step{
+		{Name: "delete what the cluster has", Do: p.finalize},
+		{Name: "remove the finalizer", Do: p.removeFinalizer},
+		{Name: "forget the cluster", Do: p.forget},
 	}
 }
 
 // leftovers returns the steps that delete what is left of a cluster that does not exist: its finalizer was removed by force, or the hub's data was
 // restored from an earlier state.
-func (p *pass) leftovers() []step {
-	return append([]step{{"check that the cluster does not exist", p.confirmGone}}, p.cleanup()...)
+func (p *pass) leftovers() []kit.Step {
+	return append([]kit.Step{{Name: "check that the cluster does not exist", Do: p.confirmGone}}, p.cleanup()...)
 }
 
 // cleanup returns the steps that delete the rights of a cluster's agents, revoke what its driver granted, and then delete the rest. The record is the
 // last.
-func (p *pass) cleanup() []step {
-	return []step{
-		{"read the record", p.readCurrentRecord},
-		{"begin the revocation", p.beginRevocation},
-		{"delete the cluster's own role", p.objects.deleteOwnRole},
-		{"delete the bindings", p.objects.deleteRoleBindings},
-		{"revoke the identity", p.revoke},
-		{"delete the Lease", p.objects.deleteLease},
-		{"wait for the finalizers of the bindings", p.objects.confirmBindingsDeleted},
-		{"delete the record", p.deleteRecord},
+func (p *pass) cleanup() []kit.Step {
+	return []kit.Step{
+		{Name: "read the record", Do: p.readCurrentRecord},
+		{Name: "begin the revocation", Do: p.beginRevocation},
+		{Name: "delete the cluster's own role", Do: p.objects.deleteOwnRole},
+		{Name: "delete the bindings", Do: p.objects.deleteRoleBindings},
+		{Name: "revoke the identity", Do: p.revoke},
+		{Name: "delete the Lease", Do: p.objects.deleteLease},
+		{Name: "wait for the finalizers of the bindings", Do: p.objects.confirmBindingsDeleted},
+		{Name: "delete the record", Do: p.deleteRecord},
 	}
 }
 
@@ -139,7 +139,7 @@ func (p *pass) finalize(ctx context.Context) error {
 	err := p.deleteDelivered(ctx)
 	delivered := err != nil
 	if !delivered {
-		err = p.run(ctx, p.cleanup())
+		err = kit.RunSteps(ctx, p.cleanup())
 	}
 	if reportErr := p.reportDeletion(ctx, delivered, err); reportErr != nil {
 		return reportErr
