@@ -41,11 +41,11 @@ func localKind() clusterprovider.Kind {
 	return clusterprovider.Kind{
 		Name: "local", Short: "Run clusters as processes on this machine, for development and tests",
 		AddFlags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&options.Dir, "dir", "", "Directory of the clusters.")
-			fs.StringVar(&options.BinDir, "bin-dir", "", "Directory with the binaries etcd, kube-apiserver and kube-controller-manager.")
-			fs.StringVar(&options.IssuerCAFile, "issuer-ca-file", "", "CAs of OIDC issuers. Defaults to those of the system.")
-			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "Stop the clusters' processes when the provider stops.")
-			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "Do not sync data to disk: a crash of the machine loses data.")
+			fs.StringVar(&options.Dir, "dir", "", "The directory of the clusters.")
+			fs.StringVar(&options.BinDir, "bin-dir", "", "The directory with the binaries etcd, kube-apiserver and kube-controller-manager.")
+			fs.StringVar(&options.IssuerCAFile, "issuer-ca-file", "", "The path to a file with the CA certificates of OIDC issuers. The default is the root certificates of the system.")
+			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "If true, the processes of the clusters stop when the provider stops.")
+			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "If true, data is not synced to disk, so that a crash of the machine loses data.")
 		},
 		New: func(_ context.Context, o clusterprovider.Options) (clusterprovider.Provider, error) {
 			options.Owner = fmt.Sprintf("%s of the environment %s on %s", o.ProviderName, o.Environment, o.Hub.Host)

@@ -76,6 +76,6 @@ func newNodeCommand(config *localhub.Options) *cobra.Command {
 				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: sayWhen})
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Path of the kubeconfig of the hub.")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "The path to the kubeconfig of the hub.")
 	return cmd
 }

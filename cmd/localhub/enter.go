@@ -17,10 +17,10 @@ func newEnterCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return in.Enter(args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&in.Root, "image", "", "Directory of the files of the image.")
-	flags.StringVar(&in.At, "at", "", "Empty directory for the root directory.")
-	flags.StringVar(&in.Dir, "share", "", "Directory that the program sees unchanged.")
-	flags.BoolVar(&in.Temporary, "temporary", false, "Provide a writable directory /tmp.")
-	flags.BoolVar(&in.Tied, "tied", false, "Stop the program when the process that started it exits.")
+	flags.StringVar(&in.Root, "image", "", "The directory with the files of the image.")
+	flags.StringVar(&in.At, "at", "", "An empty directory for the root directory.")
+	flags.StringVar(&in.Dir, "share", "", "A directory that the program sees unchanged.")
+	flags.BoolVar(&in.Temporary, "temporary", false, "If true, the program has a writable directory /tmp.")
+	flags.BoolVar(&in.Tied, "tied", false, "If true, the program stops when the process that started it exits.")
 	return cmd
 }

@@ -37,11 +37,11 @@ func command() *cobra.Command {
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
 	}
-	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
-	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
+	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "The directory of the hub: its data, kubeconfigs and logs.")
+	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "The directory of the binaries.")
 	root.PersistentFlags().StringVar(&config.ImagesDir, "images", "",
-		"Directory of unpacked images, as `make roots` writes it: our servers run in these instead of the binaries.")
-	root.PersistentFlags().StringVar(&repository, "root", ".", "Directory of the repository, for the example.")
+		"The directory of unpacked images, as written by \"make roots\": our servers run in these instead of the binaries.")
+	root.PersistentFlags().StringVar(&repository, "root", ".", "The directory of the repository, for the example.")
 	start := &cobra.Command{Use: "up", Short: "Start processes that do not run or have changed, and load an example the first time", Args: cobra.NoArgs,
 		Long: "Start processes that do not run or have changed, and load an example the first time.\n\n" +
 			"Without flags a new hub has one process of each kind, and an existing hub is not changed.",
@@ -72,14 +72,14 @@ func command() *cobra.Command {
 // topologyFlags adds flags for the number of processes. 0, the default, preserves the number of the hub.
 func topologyFlags(flags *pflag.FlagSet, config *localhub.Options) {
 	flags.IntVar(&config.FrontReplicas, "fronts", 0,
-		fmt.Sprintf("Number of kube-apiservers that users and agents can connect to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
+		fmt.Sprintf("The number of kube-apiservers that users and agents can connect to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
 	flags.IntVar(&config.Replicas, "hub-apiservers", 0,
-		fmt.Sprintf("Number of hub-apiservers, 1 to %d. Several need an external etcd, which a hub has if it is first started with several.",
+		fmt.Sprintf("The number of hub-apiservers, 1 to %d. Several require an external etcd, which a hub has if it is first started with several.",
 			localhub.MaxReplicas))
 	flags.IntVar(&config.EtcdMembers, "etcd-members", 0,
-		"Number of members of each etcd, 1 or 3. To change it later, first delete the hub with the command clean.")
+		"The number of members of each etcd, 1 or 3. To change it later, first delete the hub with the command clean.")
 	flags.IntVar(&config.Clusters, "clusters", 0,
-		fmt.Sprintf("Number of plain clusters beside the hub, up to %d, which have no nodes, are not registered with the hub, and stop with it. The number can be increased later, but not reduced.",
+		fmt.Sprintf("The number of plain clusters beside the hub, up to %d, which have no nodes, are not registered with the hub, and stop with it. The number can be increased later, but not reduced.",
 			localhub.MaxClusters))
 }
 
@@ -89,9 +89,9 @@ func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...)
 type more struct{ detached, edge bool }
 
 func (m *more) addTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&m.detached, "detached", false, "Add to the example a cluster that runs no pods, "+detachedName+
+	flags.BoolVar(&m.detached, "detached", false, "If true, the example has a cluster that runs no pods, "+detachedName+
 		", whose agent hub-operator runs on the hub. Without the flag, an existing one is retained.")
-	flags.BoolVar(&m.edge, "edge", false, "Add to the example a cluster with edge nodes, "+edgeName+
+	flags.BoolVar(&m.edge, "edge", false, "If true, the example has a cluster with edge nodes, "+edgeName+
 		": one for the whole cluster, and two for teams that have a namespace each. Without the flag, an existing one is retained.")
 }
 

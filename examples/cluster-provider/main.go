@@ -31,7 +31,7 @@ func main() {
 	command := run.NewCommand(clusterprovider.Kind{
 		Name: "cluster-provider", Short: "Provide one existing cluster, by the kubeconfig of its admin",
 		AddFlags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&p.file, "cluster-kubeconfig", "", "Kubeconfig of the cluster's admin.")
+			fs.StringVar(&p.file, "cluster-kubeconfig", "", "The path to the kubeconfig of the cluster's admin.")
 		},
 		New: func(context.Context, clusterprovider.Options) (clusterprovider.Provider, error) {
 			if p.file == "" {

@@ -122,13 +122,13 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addRegistrationFlags(fss.FlagSet("registration"))
 	o.Works.AddFlags(fss.FlagSet("works"))
 	fss.FlagSet("works").StringVar(&o.HubKubeconfigDir, "hub-kubeconfig-dir", o.HubKubeconfigDir,
-		"With --registration=false: folder with the cluster's identity on the hub, the mounted secret "+registration.HubKubeconfigSecret+
-			". It may be empty or missing until the cluster has an identity, and is reloaded when it changes. The default is to read the secret in "+
+		"The directory with the cluster's identity on the hub, with --registration=false: the mounted Secret "+registration.HubKubeconfigSecret+
+			". It may be empty or missing until the cluster has an identity, and is reloaded when it changes. The default is to read the Secret in "+
 			"--namespace.")
 	o.Edge.AddFlags(fss.FlagSet("edge"))
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
+		"The address on which /healthz and /readyz are served over plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
 	o.Metrics.AddFlags(fs, "the cluster that the agent runs in, the managed cluster or with --detached the management cluster,")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
@@ -137,48 +137,48 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClusterName, "cluster-name", o.ClusterName,
-		"Name of the cluster on the hub, a DNS label. The default is the name that it already has there, and for a new "+
+		"The name of the cluster on the hub, a DNS label. The default is the name that it already has there, and for a new "+
 			"cluster the UID of its namespace kube-system.")
 	fs.StringVar(&o.ServerURL, "cluster-server-url", o.ServerURL,
-		"https URL of the managed cluster's API server, for users of the hub.")
+		"The https URL of the managed cluster's API server, for users of the hub.")
 	fs.StringVar(&o.ServerCAFile, "cluster-ca-file", o.ServerCAFile,
-		"PEM file with the certificate authorities that verify --cluster-server-url. The default is the system's roots.")
+		"The path to a PEM file with the certificate authorities that verify --cluster-server-url. The default is the root certificates of the system.")
 	fs.StringVar(&o.Addresses, "cluster-addresses", o.Addresses,
-		"Addresses of the managed cluster's API server in addition to --cluster-server-url, for users of the hub, as a list in JSON: "+
-			`[{"url": "https://…", "caBundle": "…"}, …]. A caBundle is PEM in base64; without one, the system's roots are trusted. At most `+
+		"The addresses of the managed cluster's API server in addition to --cluster-server-url, for users of the hub, as a JSON list: "+
+			`[{"url": "https://…", "caBundle": "…"}, …]. A caBundle is PEM in base64. The default is the root certificates of the system. At most `+
 			fmt.Sprint(registration.MaxAddresses)+".")
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
-		"Annotations of the ManagedCluster, k=v,…; their names must begin with "+annotationPrefix+".")
+		"Comma-separated list of key=value annotations of the ManagedCluster. Their keys must begin with "+annotationPrefix+".")
 	fs.StringToStringVar(&o.ClusterLabels.Labels, "cluster-labels", o.ClusterLabels.Labels,
-		"Labels of the ManagedCluster, k=v,…, which are set once the hub has accepted the cluster, and removed when they are no longer in the "+
-			"flag. The hub decides which keys an agent may set.")
+		"Comma-separated list of key=value labels of the ManagedCluster. They are set once the hub has accepted the cluster, and removed when they "+
+			"are no longer in the list. The hub decides which keys an agent may set.")
 	fs.BoolVar(&o.ClusterLabels.Detect, "detect-cluster-labels", o.ClusterLabels.Detect,
-		"Label the ManagedCluster with the region, the cloud and the vendor, detected from the nodes and the version of the cluster ("+
+		"If true, the ManagedCluster is labelled with the region, the cloud and the vendor, detected from the nodes and the version of the cluster ("+
 			strings.Join(registration.DefaultAgentLabels(), ", ")+"). Unknown values are omitted.")
 	fs.Int32Var(&o.LeaseSeconds, "lease-duration-seconds", o.LeaseSeconds,
-		"Lease duration, in seconds, of a cluster that is new to the hub. Later, the value on the hub is used.")
+		"The lease duration of a cluster that is new to the hub, in seconds. Later, the value on the hub is used.")
 	fs.IntVar(&o.Claims.Most, "max-custom-cluster-claims", o.Claims.Most,
-		"Maximum number of ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent creates itself and those of "+
-			"--reserved-cluster-claim-suffixes.")
+		"The maximum number of ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent creates itself and those "+
+			"of --reserved-cluster-claim-suffixes.")
 	fs.StringSliceVar(&o.Claims.Reserved, "reserved-cluster-claim-suffixes", o.Claims.Reserved,
-		"Suffixes of the names of ClusterClaims that are sent to the hub in addition to --max-custom-cluster-claims. The hub accepts "+
-			fmt.Sprint(cluster.MaxClusterClaims)+" ClusterClaims of a cluster in all.")
+		"Comma-separated list of suffixes of the names of ClusterClaims that are sent to the hub in addition to --max-custom-cluster-claims. The hub "+
+			"accepts "+fmt.Sprint(cluster.MaxClusterClaims)+" ClusterClaims of a cluster in total.")
 }
 
 func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Registration, "registration", o.Registration,
-		"Join the cluster to the hub, and maintain the registration. Without it, --works must be set: then works are applied with the identity "+
-			"that another hub-agent gets.")
+		"If true, the agent joins the cluster to the hub, and maintains the registration. If false, --works must be set: then works are applied with "+
+			"the identity that another hub-agent gets.")
 	fs.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
-		"Path of the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
-			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace. It is reloaded when it changes.")
+		"The path to the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
+			registration.KeyKubeconfig+" of the Secret "+registration.BootstrapSecret+" in --namespace. It is reloaded when it changes.")
 	o.Hubs.AddFlags(fs)
 	var known []string
 	for _, driver := range o.Drivers {
 		known = append(known, driver.Names()[0]+" ("+driver.Summary()+")")
 		driver.AddFlags(fs)
 	}
-	fs.StringVar(&o.Auth, "registration-auth", o.Auth, "How the cluster gets its identity: "+strings.Join(known, " or ")+".")
+	fs.StringVar(&o.Auth, "registration-auth", o.Auth, "The type of the cluster's identity: "+strings.Join(known, " or ")+".")
 }
 
 // Validate returns all errors of the flags at once.

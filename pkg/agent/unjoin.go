@@ -67,8 +67,8 @@ func newUnjoinCommand() *cobra.Command {
 		},
 	}
 	own.AddFlags(cmd.Flags())
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait until the hub has revoked the cluster's rights.")
-	cmd.Flags().BoolVar(&force, "force", force, "Delete the agent's secret even if the hub cannot be notified.")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "The maximum time to wait until the hub has revoked the cluster's rights.")
+	cmd.Flags().BoolVar(&force, "force", force, "If true, the agent's Secret is deleted even if the hub cannot be notified.")
 	return cmd
 }
 

@@ -34,16 +34,16 @@ func NewLeaderElection(name, namespace string) LeaderElection {
 // AddFlags adds the flags.
 func (o *LeaderElection) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
-		"Act only while holding the Lease. Turn it off only where a single process ever runs.")
-	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "Name of the Lease.")
-	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It must exist.")
+		"If true, the process acts only while it holds the Lease. Disable it only if a single process ever runs.")
+	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "The name of the Lease.")
+	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "The namespace of the Lease. It must exist.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
-		"How long the others wait, after the leader was last heard of, before one takes over.")
+		"The time that the other processes wait after the last renewal of the Lease, before one of them takes over.")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
-		"How long the leader tries to renew the Lease before it gives up and the process ends. Must be less than "+
+		"The time for which the leader tries to renew the Lease before it gives up and the process exits. It must be less than "+
 			"the lease duration.")
 	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod,
-		"Time between two tries to acquire or renew the Lease. Must be less than the renew deadline.")
+		"The time between two attempts to acquire or renew the Lease. It must be less than the renew deadline.")
 }
 
 // Validate returns all errors of the flags.

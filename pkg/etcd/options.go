@@ -43,12 +43,12 @@ func NewOptions() *Options {
 // AddFlags adds the flags of the embedded etcd to fs, with the current values as their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"Directory of the embedded etcd, used when --etcd-servers is not set. Only one process can use it at a time.")
+		"The directory of the embedded etcd, which is used if --etcd-servers is not set. Only one process can use it at a time.")
 	fs.Int64Var(&o.QuotaBackendBytes, quotaFlag, o.QuotaBackendBytes,
-		"Largest size of the embedded etcd's database, in bytes. The last eighth of it, at most 256 MiB, is kept for deletions: other "+
-			"writes are refused then, until compaction and defragmentation have made room. Above 8 GiB, etcd gets slower.")
+		"The maximum size of the embedded etcd's database, in bytes. The last eighth of it, at most 256 MiB, is reserved for deletions: other "+
+			"writes are rejected until compaction and defragmentation have freed space. Above 8 GiB, etcd becomes slower.")
 	fs.BoolVar(&o.UnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.UnsafeNoFsync,
-		"For tests only: the embedded etcd does not wait for the disk, so a crash of the machine loses acknowledged writes.")
+		"If true, the embedded etcd does not wait for the disk, so that a crash of the machine loses acknowledged writes. For tests only.")
 }
 
 // Validate returns one error for each option that Start cannot work with.

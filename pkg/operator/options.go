@@ -122,15 +122,15 @@ func NewOptions() *Options {
 func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs := fss.FlagSet("client")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the management cluster, which has the ClusterManagers and Klusterlets, and runs the pods. Inside a cluster, "+
-			"the default is the pod's cluster and service account.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that may be sent to the management cluster.")
-	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that may be sent to the management cluster at once.")
+		"The path to the kubeconfig of the management cluster, which has the ClusterManagers and Klusterlets, and runs the pods. Inside a "+
+			"cluster, the default is the local cluster and the service account of the pod.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "The maximum number of requests per second that are sent to the management cluster.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "The maximum number of requests that are sent to the management cluster at once.")
 	o.addControllerFlags(fss.FlagSet("controllers"))
 	o.LeaderElection.AddFlags(fss.FlagSet("leader election"))
 	fs = fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
+		"The address on which /healthz and /readyz are served over plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
 	o.Metrics.AddFlags(fs, "the management cluster")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
@@ -138,7 +138,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 }
 
 func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers, "Controllers that run: "+strings.Join(o.names(), ", ")+".")
+	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers, "Comma-separated list of the controllers to run: "+strings.Join(o.names(), ", ")+".")
 	o.AddControllerFlags(fs)
 }
 

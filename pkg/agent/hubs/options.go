@@ -36,12 +36,12 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Files, FlagFiles, o.Files, fmt.Sprintf(
-		"Paths of the bootstrap kubeconfigs of several hubs, at most %d, as NAME/kubeconfig in folders of mounted Secrets. The cluster joins the first "+
-			"hub that responds and accepts it, and switches to the next one after --%s. The files are reloaded when they change, and must name "+
-			"neither files nor programs.", registration.MaxHubs, FlagTimeout))
+		"Comma-separated list of the paths to the bootstrap kubeconfigs of several hubs, at most %d, as NAME/kubeconfig in directories of mounted "+
+			"Secrets. The cluster joins the first hub that responds and accepts it, and switches to the next one after --%s. The files are reloaded "+
+			"when they change, and must not refer to other files or to programs.", registration.MaxHubs, FlagTimeout))
 	fs.Int32Var(&o.TimeoutSeconds, FlagTimeout, o.TimeoutSeconds, fmt.Sprintf(
-		"With --%s: how long the lease may fail to be renewed, or a hub may not accept a cluster that is new to it, before the agent switches to the next hub; "+
-			"at least %d.", FlagFiles, registration.MinHubTimeoutSeconds))
+		"The time in seconds for which the lease may fail to be renewed, or a hub may not accept a cluster that is new to it, before the agent switches "+
+			"to the next hub of --%s. At least %d.", FlagFiles, registration.MinHubTimeoutSeconds))
 }
 
 // Validate returns every error of the flags.

@@ -28,8 +28,8 @@ func Default() Requests {
 
 // AddFlags adds two flags, whose names begin with a prefix. to describes the recipient and the purpose of the requests.
 func (r *Requests) AddFlags(fs *pflag.FlagSet, prefix, to string) {
-	fs.Float32Var(&r.QPS, prefix+"kube-api-qps", r.QPS, "Requests per second that each client may send "+to+".")
-	fs.IntVar(&r.Burst, prefix+"kube-api-burst", r.Burst, "Requests that each client may send at once "+to+".")
+	fs.Float32Var(&r.QPS, prefix+"kube-api-qps", r.QPS, "The maximum number of requests per second that each client sends "+to+".")
+	fs.IntVar(&r.Burst, prefix+"kube-api-burst", r.Burst, "The maximum number of requests that each client sends at once "+to+".")
 }
 
 // Validate returns all errors of the flags with this prefix.

@@ -48,26 +48,26 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "spoke-kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the managed cluster. Inside a cluster, the default is the pod's cluster and "+
-			"service account. The agent waits for the file, and reloads it when it changes.")
+		"The path to the kubeconfig of the managed cluster. Inside a cluster, the default is the local cluster and the "+
+			"service account of the pod. The agent waits for the file, and reloads it when it changes.")
 	fs.BoolVar(&o.Detached, "detached", o.Detached,
-		"The agent runs outside of the managed cluster, and stores its secrets and events on another one, the management cluster. "+
-			"--spoke-kubeconfig must be set.")
+		"If true, the agent runs outside of the managed cluster, and stores its Secrets and events on another one, the management cluster. "+
+			"Requires --spoke-kubeconfig.")
 	fs.StringVar(&o.ManagementKubeconfig, "management-kubeconfig", o.ManagementKubeconfig,
-		"With --detached: path of the kubeconfig of the management cluster. Inside a cluster, the default is the pod's cluster and "+
-			"service account. The agent waits for the file, and reloads it when it changes.")
+		"The path to the kubeconfig of the management cluster, with --detached. Inside a cluster, the default is the local cluster and the "+
+			"service account of the pod. The agent waits for the file, and reloads it when it changes.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace of the agent's secrets, on the managed cluster or, with --detached, on the management cluster. It must exist.")
+		"The namespace of the agent's Secrets, on the managed cluster or, with --detached, on the management cluster. It must exist.")
 	fs.StringVar(&o.ManagedNamespace, "spoke-namespace", o.ManagedNamespace,
-		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub cannot control it. The default is "+
+		"The namespace of the agent's service accounts on the managed cluster, with --detached. The hub cannot control it. The default is "+
 			"--namespace.")
 	fs.BoolVar(&o.SameCluster, "same-cluster", o.SameCluster,
-		"With --detached: the management cluster is the managed cluster. Then the hub cannot control --namespace there either, which has "+
-			"the agent's secrets.")
+		"If true, the management cluster is the managed cluster, with --detached. Then the hub cannot control --namespace there either, which "+
+			"contains the agent's Secrets.")
 	fs.BoolVar(&o.NamespaceScoped, "namespace-scoped", o.NamespaceScoped,
-		"The agent has rights in --namespace alone, and reads nothing outside of it. The hub does not know what needs other rights: nodes, "+
-			"ClusterClaims and the cluster's id. Namespaces that sets of the hub request are not created, and works are those of --namespace. --cluster-name must be set. "+
-			"Do not change it for an existing agent.")
+		"If true, the agent has rights only in --namespace, and reads nothing outside of it. It does not report facts that require other rights: nodes, "+
+			"ClusterClaims and the cluster's ID. Namespaces that sets of the hub request are not created, and works may only have objects in --namespace. "+
+			"Requires --cluster-name. Do not change it for an existing agent.")
 	o.Requests.AddFlags(fs, "", "to the managed cluster, except for works")
 }
 

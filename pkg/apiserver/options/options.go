@@ -114,15 +114,15 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	o.addServiceFlags(fss.FlagSet("service"))
 	fss.FlagSet("registration").IntVar(&o.MaxPendingClusters, "max-pending-clusters", o.MaxPendingClusters,
-		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no limit.")
+		"The maximum number of ManagedClusters that wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no limit.")
 	fss.FlagSet("placements").IntVar(&o.MaxPlacements, "max-placements-per-namespace", o.MaxPlacements,
-		"How many Placements a namespace may have. 0 means no limit.")
+		"The maximum number of Placements in a namespace. 0 means no limit.")
 	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Objects, "max-objects-per-namespace", o.MaxInNamespace.Objects,
-		"How many objects a namespace may have of all kinds that hub-apiserver serves. 0 means no limit.")
+		"The maximum number of objects in a namespace, of all kinds that hub-apiserver serves. 0 means no limit.")
 	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Bytes, "max-bytes-per-namespace", o.MaxInNamespace.Bytes,
-		"How many bytes the objects of a namespace may take in etcd, of all kinds that hub-apiserver serves. 0 means no limit.")
+		"The maximum total size of the objects of a namespace in etcd, in bytes, of all kinds that hub-apiserver serves. 0 means no limit.")
 	fss.FlagSet("works").IntVar(&o.MaxManifests, "max-manifests-bytes", o.MaxManifests, fmt.Sprintf(
-		"How many bytes the manifests of a ManifestWork may have, or those of the template of a ManifestWorkReplicaSet: all together, as JSON. "+
+		"The maximum total size of the manifests of a ManifestWork, or of the template of a ManifestWorkReplicaSet, as JSON, in bytes. "+
 			"From %d to %d.", manifestsize.MinMost, manifestsize.GreatestMost))
 	o.addAgentFlags(fss.FlagSet("agents"))
 	return fss
@@ -130,23 +130,24 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.AgentWrites.PerSecond, "agent-writes-per-second", o.AgentWrites.PerSecond,
-		"Writes per second that this replica accepts from the agents of one cluster, on average. 0 means no limit.")
+		"The average number of writes per second that this replica accepts from the agents of one cluster. 0 means no limit.")
 	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
-		"Writes that this replica accepts from the agents of one cluster at once, after a time without writes.")
+		"The number of writes that this replica accepts from the agents of one cluster at once, after a time without writes.")
 	fs.Float64Var(&o.AgentLabelChanges.PerSecond, "agent-label-changes-per-second", o.AgentLabelChanges.PerSecond,
-		"Changes of labels per second that this replica accepts from the agents of one cluster, on average. Each may move the cluster to other sets. 0 means no limit.")
+		"The average number of label changes per second that this replica accepts from the agents of one cluster. Each may move the cluster to other sets. "+
+			"0 means no limit.")
 	fs.IntVar(&o.AgentLabelChanges.Burst, "agent-label-changes-burst", o.AgentLabelChanges.Burst,
-		"Changes of labels that this replica accepts from the agents of one cluster at once, after a time without changes.")
+		"The number of label changes that this replica accepts from the agents of one cluster at once, after a time without changes.")
 	fs.StringSliceVar(&o.AgentLabels, "agent-labels", o.AgentLabels,
-		"Keys of reserved labels that the agent of an accepted cluster may set and remove on its own cluster, without an RBAC rule. "+
-			"Agents then decide whether their clusters are in sets that select by these keys. Empty means none.")
+		"Comma-separated list of the keys of reserved labels that the agent of an accepted cluster may set and remove on its own cluster without an RBAC rule. "+
+			"Agents then decide whether their clusters are in sets that select by these keys. Empty means no keys.")
 }
 
 func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
-		"Namespace of the Service in our APIServices. The CA of the serving certificate is kept in a Secret there.")
+		"The namespace of the Service in the APIServices of this server. The CA of the serving certificate is stored in a Secret there.")
 	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
-		"Name of the Service in our APIServices. The serving certificate is made for it.")
+		"The name of the Service in the APIServices of this server. The serving certificate is issued for it.")
 }
 
 // embedded reports whether etcd runs in this process.

@@ -40,7 +40,7 @@ func NewCommandWith(kind clusterprovider.Kind, newManager NewManager) *cobra.Com
 		},
 	}
 	start.addFlags(initialize.Flags())
-	initialize.Flags().BoolVar(&start.dryRun, "dry-run", false, "Only log the changes, without making them.")
+	initialize.Flags().BoolVar(&start.dryRun, "dry-run", false, "If true, changes are only logged, and not made.")
 
 	serve := &options{}
 	run := &cobra.Command{

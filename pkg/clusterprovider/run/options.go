@@ -47,26 +47,26 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 		o.Namespace = defaultNamespace
 	}
 	fs.StringVar(&o.ProviderName, "provider-name", "",
-		"Name of this provider: a DNS label, part of the names of its profiles and of its labels.")
+		"The name of this provider, a DNS label. It is part of the names of its profiles and of its labels.")
 	fs.StringVar(&o.Environment, "environment", "",
-		"Name of the environment: a DNS label, part of the names of the provider's profiles.")
-	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "Log level: DEBUG, INFO or ERROR.")
+		"The name of the environment, a DNS label. It is part of the names of the provider's profiles.")
+	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "The log level: DEBUG, INFO or ERROR.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"Kubeconfig of the hub, or a directory with a file named kubeconfig, or with the files host, token and ca.crt. "+
-			"Defaults to the service account of the pod.")
+		"The path to the kubeconfig of the hub, or to a directory with a file named kubeconfig, or with the files host, token and ca.crt. "+
+			"The default is the service account of the pod.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace of the provider's own objects on the hub. Defaults to the namespace of the pod.")
+		"The namespace of the provider's own objects on the hub. The default is the namespace of the pod.")
 }
 
 func (o *options) addRunFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Enable leader election: one of several processes reconciles, and the others stand by.")
-	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 disables it.")
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "If true, leader election is enabled: one of several processes reconciles, and the others stand by.")
+	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "The address on which /healthz and /readyz are served, such as :8081. The address 0 disables the endpoint.")
 	o.metrics = metrics.Options{Address: metrics.Off, Secure: true}
 	o.metrics.AddFlags(fs, "the hub")
-	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "Let clusters trust OIDC providers whose usernamePrefix or "+
+	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "If true, clusters may trust OIDC providers whose usernamePrefix or "+
 		"groupsPrefix is empty or does not end with one of "+trust.Separators+". A requester of such access can become any user or "+
 		"group that the cluster gives rights to.")
-	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "Maximum number of Clusters, and of AccessRequests, that are reconciled concurrently.")
+	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "The maximum number of Clusters, and of AccessRequests, that are reconciled concurrently.")
 }
 
 // complete validates the options and reads the configuration of the hub.

@@ -35,13 +35,13 @@ type Options struct {
 // AddFlags adds the flags. cluster describes the issuer of the tokens of clients, such as "the hub's kube-apiserver".
 func (o *Options) AddFlags(fs *pflag.FlagSet, cluster string) {
 	fs.StringVar(&o.Address, "metrics-bind-address", o.Address,
-		"Address of /metrics. Port 0 selects a free port. The address 0 disables the endpoint. Without --metrics-secure it is plain HTTP without authentication, "+
-			"and must be on loopback.")
+		"The address on which /metrics is served. Port 0 selects a free port. The address 0 disables the endpoint. Without --metrics-secure, it is served over "+
+			"plain HTTP without authentication, and the address must be a loopback address.")
 	fs.BoolVar(&o.Secure, "metrics-secure", o.Secure,
-		"Serve /metrics by HTTPS, to users who present a token of "+cluster+" and may get the non-resource URL /metrics.")
+		"If true, /metrics is served over HTTPS, to users who present a token of "+cluster+" and may get the non-resource URL /metrics.")
 	fs.StringVar(&o.CertDir, "metrics-cert-dir", o.CertDir,
-		"With --metrics-secure: folder with the files tls.crt and tls.key, such as a mounted secret. The files are reloaded when they change. Without it, a "+
-			"certificate is generated that clients cannot verify.")
+		"The directory with the files tls.crt and tls.key for --metrics-secure, such as a mounted Secret. The files are reloaded when they change. If empty, "+
+			"a certificate is generated that clients cannot verify.")
 }
 
 // Validate returns all errors of the flags.

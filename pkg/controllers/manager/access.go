@@ -38,8 +38,8 @@ func newAccessOptions() AccessOptions {
 
 func (o *AccessOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "access-controllers", o.Controllers,
-		"Controllers of clusters.openmcp.cloud that run here: "+strings.Join(controllersOfAccess, ", ")+". Leave out those that "+
-			"another program has, such as openMCP's own operator. Clusters are always kept until their AccessRequests are gone.")
+		"Comma-separated list of the controllers of clusters.openmcp.cloud to run: "+strings.Join(controllersOfAccess, ", ")+". Omit those "+
+			"that another program runs, such as openMCP's own operator. In any case, Clusters are not deleted before their AccessRequests.")
 	o.Requests.AddFlags(fs)
 	o.Scheduler.AddFlags(fs)
 }

@@ -121,18 +121,18 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the hub's kube-apiserver. Inside a cluster, it defaults to that cluster and the "+
-			"pod's service account.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that the controllers may send.")
-	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that the controllers may send at once.")
+		"The path to the kubeconfig of the hub's kube-apiserver. Inside a cluster, the default is the local cluster and the "+
+			"service account of the pod.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "The maximum number of requests per second that the controllers send.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "The maximum number of requests that the controllers send at once.")
 }
 
 func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Leave out those that another process "+
-			"runs; the two processes need different names of their Leases. "+everything+" means all of these. Not included, for a hub that is "+
-			"also a management cluster: "+strings.Join(ofOperator, ", ")+". They are those of hub-operator, whose ServiceAccount and Lease they "+
-			"use: only one hub-operator is active, in whichever process.")
+		"Comma-separated list of the controllers to run in this process: "+strings.Join(allControllers, ", ")+". Omit those that another "+
+			"process runs; the two processes require different names of their Leases. "+everything+" means all of these. It does not include those "+
+			"for a hub that is also a management cluster: "+strings.Join(ofOperator, ", ")+". These are the controllers of hub-operator, whose "+
+			"ServiceAccount and Lease they use: only one hub-operator is active, in whichever process.")
 }
 
 func (o *Options) runs(controllers string) bool {
@@ -141,7 +141,7 @@ func (o *Options) runs(controllers string) bool {
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 means any free port, and the address 0 disables it.")
+		"The address on which /healthz and /readyz are served over plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
 	o.Metrics.AddFlags(fs, "the hub's kube-apiserver")
 }
 

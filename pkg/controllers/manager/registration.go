@@ -70,13 +70,14 @@ func newRegistrationOptions() RegistrationOptions {
 
 func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Drivers, "registration-drivers", o.Drivers,
-		"How clusters may register: "+strings.Join(o.known(), ", ")+", or several of them. If several handle a cluster, the "+
-			"first one is used. Empty leaves registration to another process.")
+		"Comma-separated list of the drivers with which clusters may register: "+strings.Join(o.known(), ", ")+". If several handle a cluster, "+
+			"the first one is used. If empty, this process does not handle registration.")
 	o.AgentRoles.AddFlags(fs)
 	o.Leftovers.AddFlags(fs)
 	o.Certificates.AddFlags(fs)
 	fs.DurationVar(&o.DriftCheckInterval, "drift-check-interval", o.DriftCheckInterval,
-		"How often the hub checks and repairs the objects that it created for a cluster outside of the hub, such as IAM roles. 0 means never.")
+		"The interval at which the hub checks and repairs the objects that it created for a cluster outside of the hub, such as IAM roles. "+
+			"0 disables the checks.")
 	for _, kind := range o.Kinds {
 		kind.AddFlags(fs)
 	}

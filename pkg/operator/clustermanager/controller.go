@@ -70,13 +70,13 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	image := func(value *string, name, manifests, more string) {
 		fs.StringVar(value, name+"-image", *value,
-			"Image of "+name+more+". The default is the image in the manifests of this program, "+manifests+":v0.0.0.")
+			"The image of "+name+more+". The default is the image in the manifests of this program, "+manifests+":v0.0.0.")
 	}
-	image(&o.APIServerImage, "hub-apiserver", imageAPIServer, " where a ClusterManager names none")
-	image(&o.ManagerImage, "hub-controller-manager", imageManager, " where a ClusterManager names none")
+	image(&o.APIServerImage, "hub-apiserver", imageAPIServer, " for ClusterManagers that do not set one")
+	image(&o.ManagerImage, "hub-controller-manager", imageManager, " for ClusterManagers that do not set one")
 	image(&o.ProviderImage, "cluster-provider", imageProvider, "")
 	fs.DurationVar(&o.Lifetime, "server-token-lifetime", cmp.Or(o.Lifetime, kubeconfig.DefaultLifetime),
-		"Requested lifetime of the tokens with which servers authenticate to a hub that they do not run on. A hub may grant less. "+
+		"The requested lifetime of the tokens with which servers authenticate to a hub that they do not run on. A hub may grant less. "+
 			"Tokens are renewed long before they expire.")
 }
 

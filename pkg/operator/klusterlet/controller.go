@@ -63,9 +63,9 @@ const DefaultImage = "clusterhub/hub-agent"
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Image, "agent-image", o.Image,
-		"Image of the agents where a Klusterlet names none. The default is the image in the manifests of this program, "+DefaultImage+":v0.0.0.")
+		"The image of the agents of Klusterlets that do not set one. The default is the image in the manifests of this program, "+DefaultImage+":v0.0.0.")
 	fs.DurationVar(&o.TokenLifetime, "agent-token-lifetime", cmp.Or(o.TokenLifetime, kubeconfig.DefaultLifetime),
-		"Requested lifetime of the tokens with which agents authenticate to a managed cluster that they do not run on. A cluster may grant less. "+
+		"The requested lifetime of the tokens with which agents authenticate to a managed cluster that they do not run on. A cluster may grant less. "+
 			"Tokens are renewed long before they expire.")
 }
 

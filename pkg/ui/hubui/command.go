@@ -45,8 +45,8 @@ func NewCommand() *cobra.Command {
 		Use:   "hub-ui",
 		Short: "Serve the page of a hub behind an OIDC proxy",
 		Long: "hub-ui serves the page of kubectl hub ui on loopback to a proxy beside it, such as oauth2-proxy, which logs users in and gives each request the " +
-			"user's ID token as Authorization: Bearer. With this token, and nothing else, it asks the hub: so users see what they may see, and hub-ui has no " +
-			"rights. The hub's API server has to accept the tokens of the issuer. The page only reads.",
+			"user's ID token as Authorization: Bearer. hub-ui sends requests to the hub only with this token, so that users see what they may see, and hub-ui " +
+			"has no rights. The hub's API server must accept the tokens of the issuer. The page is read-only.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.out = cmd.ErrOrStderr()
@@ -54,14 +54,15 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.address, "address", "127.0.0.1", "Address to serve the page on: one of loopback. The proxy is in the same pod.")
-	f.IntVar(&o.port, "port", 8080, "Port to serve the page on.")
-	f.StringSliceVar(&o.hosts, "allowed-host", nil, "Name by which browsers open the page, with its port if that is not 443, such as hub.example.com. It can be given several times. Requests for other names are refused.")
-	f.StringVar(&o.server, "hub-server", "https://kubernetes.default.svc", "https URL of the hub's API server.")
-	f.StringVar(&o.caFile, "hub-ca-file", "", "File with the CA of the hub's API server. The default is the roots of this program.")
-	f.StringVar(&o.health, "health-probe-bind-address", ":8081", "Address where /healthz and /readyz are answered. 0 is nowhere.")
-	f.StringVar(&o.signOut, "sign-out-path", "/oauth2/sign_out", "Path by which the proxy ends a login, for a link on the page. Empty is no link.")
-	f.DurationVar(&o.timeout, "hub-timeout", 30*time.Second, "How long the hub may take to answer what is not a watch. At most a minute.")
+	f.StringVar(&o.address, "address", "127.0.0.1", "The address on which the page is served, which must be a loopback address. The proxy runs in the same pod.")
+	f.IntVar(&o.port, "port", 8080, "The port on which the page is served.")
+	f.StringSliceVar(&o.hosts, "allowed-host", nil,
+		"The name with which browsers open the page, with the port if it is not 443, such as hub.example.com. May be repeated. Requests for other names are rejected.")
+	f.StringVar(&o.server, "hub-server", "https://kubernetes.default.svc", "The https URL of the hub's API server.")
+	f.StringVar(&o.caFile, "hub-ca-file", "", "The path to a file with the CA certificates of the hub's API server. The default is the root certificates of this program.")
+	f.StringVar(&o.health, "health-probe-bind-address", ":8081", "The address on which /healthz and /readyz are served. The address 0 disables the endpoint.")
+	f.StringVar(&o.signOut, "sign-out-path", "/oauth2/sign_out", "The path at which the proxy ends a login, for a link on the page. If empty, the page has no link.")
+	f.DurationVar(&o.timeout, "hub-timeout", 30*time.Second, "The maximum duration of a request to the hub that is not a watch. At most one minute.")
 	return cmd
 }
 

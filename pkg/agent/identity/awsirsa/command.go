@@ -35,9 +35,9 @@ func NewTokenCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&tokens.Cluster, "cluster-name", "", "Name of the EKS cluster that the token is for.")
-	flags.StringVar(&tokens.Region, "region", "", "AWS region of that cluster.")
-	flags.StringVar(&tokens.RoleARN, "role-arn", "", "ARN of the IAM role to assume first.")
+	flags.StringVar(&tokens.Cluster, "cluster-name", "", "The name of the EKS cluster that the token is for.")
+	flags.StringVar(&tokens.Region, "region", "", "The AWS region of the EKS cluster.")
+	flags.StringVar(&tokens.RoleARN, "role-arn", "", "The ARN of the IAM role to assume first.")
 	return cmd
 }
 

@@ -54,13 +54,13 @@ func (d *RegisterDriver) Summary() string { return "AWS IAM; also spelled " + na
 
 // AddFlags implements identity.RegisterDriver.
 func (d *RegisterDriver) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&d.HubARN, "hub-cluster-arn", d.HubARN, "ARN of the hub's EKS cluster, for "+Name+".")
+	fs.StringVar(&d.HubARN, "hub-cluster-arn", d.HubARN, "The ARN of the hub's EKS cluster, for "+Name+".")
 	fs.StringVar(&d.HubARN, "eks-hub-cluster-arn", d.HubARN, "The same as --hub-cluster-arn.")
-	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "ARN of the managed EKS cluster, for "+Name+".")
+	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "The ARN of the managed EKS cluster, for "+Name+".")
 	fs.StringVar(&d.HubRolePath, "hub-role-path", d.HubRolePath,
-		"IAM path of the roles that the hub creates, as set for hub-controller-manager, for "+Name+". The default is /.")
+		"The IAM path of the roles that the hub creates, as set for hub-controller-manager, for "+Name+". The default is /.")
 	fs.StringVar(&d.TokenCommand, "eks-token-command", d.TokenCommand,
-		"Command by which the kubeconfig in the secret gets tokens, for "+Name+": "+tokenCommandOwn+" (hub-agent "+
+		"The command with which the kubeconfig in the Secret gets tokens, for "+Name+": "+tokenCommandOwn+" (hub-agent "+
 			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")
 }
 

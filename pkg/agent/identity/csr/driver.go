@@ -39,7 +39,7 @@ func (d *RegisterDriver) Summary() string { return "a client certificate" }
 // AddFlags implements identity.RegisterDriver.
 func (d *RegisterDriver) AddFlags(fs *pflag.FlagSet) {
 	fs.Int32Var(&d.ExpirationSeconds, "client-cert-expiration-seconds", d.ExpirationSeconds,
-		"Lifetime of client certificates to request, in seconds, at least 600. If 0, the hub decides.")
+		"The requested lifetime of client certificates, in seconds, at least 600. If 0, the hub decides.")
 }
 
 // Validate implements identity.RegisterDriver.

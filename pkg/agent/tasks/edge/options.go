@@ -29,11 +29,11 @@ func NewOptions() Options { return Options{Namespace: DefaultNamespace} }
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "edge", o.Enabled,
-		"Make the cluster an edge node: create its EdgeNode on the hub if it does not exist, and report in its status the facts by which services are placed. "+
-			"--works deploys the services.")
+		"If true, the cluster is an edge node: the agent creates its EdgeNode on the hub if it does not exist, and reports in its status the facts "+
+			"with which services are placed. --works deploys the services.")
 	fs.StringVar(&o.Namespace, "edge-namespace", o.Namespace,
-		"Namespace on the managed cluster that services of edge nodes go to by default. It must not be the agent's own: users who can read Secrets there can "+
-			"act as the agent. With --namespace-scoped or --works-namespace, services go to that namespace instead, and the flag is ignored.")
+		"The default namespace of the services of edge nodes on the managed cluster. It must not be the agent's own: users who can read Secrets there can "+
+			"act as the agent. With --namespace-scoped or --works-namespace, services are deployed to that namespace instead, and this flag is ignored.")
 }
 
 // Validate returns all errors of the flags.

@@ -70,27 +70,28 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "works", o.Enabled,
-		"Apply the ManifestWorks of the cluster. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, unless "+
-			"--works-namespace is set, and the agent needs the rights to the objects of the works.")
+		"If true, the agent applies the ManifestWorks of the cluster. The cluster requires the CustomResourceDefinition of AppliedManifestWorks, unless "+
+			"--works-namespace is set, and the agent the rights to the objects of the works.")
 	fs.StringVar(&o.Namespace, "works-namespace", o.Namespace,
-		"The only namespace on the managed cluster that works may have objects in. The agent records the objects in ConfigMaps there, "+
-			"and needs no rights outside of it. Without the flag, works may have objects in all namespaces, and the agent records them in AppliedManifestWorks. "+
+		"The only namespace on the managed cluster in which works may have objects. The agent records the objects in ConfigMaps there, "+
+			"and requires no rights outside of it. If empty, works may have objects in all namespaces, and the agent records them in AppliedManifestWorks. "+
 			"Do not change it while works exist.")
 	fs.DurationVar(&o.Grace, "appliedmanifestwork-eviction-grace-period", o.Grace,
-		"How long a work may be missing on a hub that no longer exists or was restored from a backup, before its objects are deleted. From 100 years on, they are never deleted.")
+		"The time for which a work may be missing on a hub that no longer exists or was restored from a backup, before its objects are deleted. "+
+			"With 100 years or more, they are never deleted.")
 	fs.StringVar(&o.AgentID, "agent-id", o.AgentID,
-		"Name of this agent in AppliedManifestWorks. An agent takes over the AppliedManifestWorks of a hub whose address has changed only with the same name. "+
+		"The name of this agent in AppliedManifestWorks. If the address of the hub changes, an agent adopts its AppliedManifestWorks only with the same name. "+
 			"The default is a hash of the hub's address.")
 	fs.StringVar(&o.UpgradeRepository, "upgrade-repository", o.UpgradeRepository,
-		"Repository of images, such as clusterhub/hub-agent, of which works may set a tag or a digest in the agent's own Deployment, "+
+		"The repository of images, such as clusterhub/hub-agent, of which works may set a tag or a digest in the agent's own Deployment, "+
 			registration.AgentDeployment+" in --namespace. Users who write works then decide which image of that repository has the rights and the identity of the agent. "+
-			"Without the flag, no work may name the Deployment.")
+			"If empty, works must not contain the Deployment.")
 	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
-		"Maximum number of objects of works that are watched, with one request for each. The others are checked every five minutes.")
+		"The maximum number of objects of works that are watched, with one request for each. The others are checked every five minutes.")
 	o.Requests.AddFlags(fs, flagRequests, "to the managed cluster for works")
 	o.HubRequests.AddFlags(fs, flagHubRequests, "to the hub for works")
 	fs.IntVar(&o.Feedback.MaxJSONRaw, "max-json-raw-length", o.Feedback.MaxJSONRaw, fmt.Sprintf(
-		"Maximum size of a list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It requires the feature gate %s.", feedback.MaxJSONRaw, RawFeedback))
+		"The maximum size of a list or object in the feedback of works, as JSON, in bytes, 1 to %d. Requires the feature gate %s.", feedback.MaxJSONRaw, RawFeedback))
 }
 
 // Validate returns all errors of the flags.

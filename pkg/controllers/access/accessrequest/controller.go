@@ -27,7 +27,7 @@ type Flags struct {
 // AddFlags adds the flags.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Selector, "access-request-selector", f.Selector,
-		"Label selector of the AccessRequests that are prepared and deleted in time; empty selects all.")
+		"The label selector of the AccessRequests that are prepared, and deleted when they expire. If empty, all are selected.")
 }
 
 // Validate returns an error if the flags are invalid.

@@ -42,9 +42,9 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.ConfigFiles, "scheduler-config", o.ConfigFiles,
-		"YAML files with a block \"scheduler\", which defines which clusters ClusterRequests are granted and who may request what. Of "+
-			"several files, later ones take precedence. Changes are reloaded. Without files, or without purposes in them, ClusterRequests "+
-			"are left to another process.")
+		"Comma-separated list of YAML files with a block \"scheduler\", which defines which clusters ClusterRequests are granted and who may "+
+			"request what. Later files take precedence. Changes are reloaded. Without files, or without purposes in them, this process does not "+
+			"handle ClusterRequests.")
 }
 
 // Load reads the configuration, which is nil without files. It must be added to a manager to follow changes.

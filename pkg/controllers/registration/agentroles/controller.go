@@ -56,15 +56,15 @@ const (
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Roles, rolesFlag, o.Roles,
-		"How the agents of accepted clusters get their rights outside of their namespaces: shared is with one ClusterRole for all, while "+
-			"hub-apiserver serves the clusters, and per-cluster with one for each cluster, which takes the rights of "+
+		"The way in which the agents of accepted clusters get their rights outside of their namespaces: shared uses one ClusterRole for all "+
+			"clusters, while hub-apiserver serves them, and per-cluster one ClusterRole for each cluster, which requires the rights of "+
 			"artifacts/deploy/"+PerClusterComponent+".")
 	fs.BoolVar(&o.ListCSRs, "agents-list-csrs", o.ListCSRs,
-		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
-			"do so, hub-agent does not.")
+		"If true, the agents of accepted clusters may list and watch all certificate signing requests of the hub. Open Cluster "+
+			"Management's agents do so, hub-agent does not.")
 	fs.StringVar(&o.Service, serviceFlag, o.Service,
-		"NAMESPACE/NAME of the Service of hub-apiserver. The shared ClusterRole is bound only while all APIServices of "+clusterv1.GroupName+
-			" refer to it, and the one for works only while those of "+workv1.GroupName+" do so, too.")
+		"The Service of hub-apiserver, as NAMESPACE/NAME. The shared ClusterRole is bound only while all APIServices of "+clusterv1.GroupName+
+			" refer to it, and the ClusterRole for works only while those of "+workv1.GroupName+" do so, too.")
 }
 
 // Validate returns the errors of the flags.

@@ -39,11 +39,11 @@ const bootstrapFlag = "bootstrap-identities"
 // AddFlags adds the flags of the controller.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.BootstrapUsers, bootstrapFlag, o.BootstrapUsers,
-		"Users who may request the first certificate of an accepted cluster, in addition to those of bootstrap tokens, "+
-			registration.BootstrapServiceAccount+" and the auto approved ones.")
+		"Comma-separated list of users who may request the first certificate of an accepted cluster, in addition to those of bootstrap "+
+			"tokens, "+registration.BootstrapServiceAccount+" and the users who are approved automatically.")
 	fs.DurationVar(&o.MaxLifetime, "max-certificate-duration", o.MaxLifetime,
-		"Maximum lifetime of an agent's certificate that is approved without an admin. An agent that requests no lifetime gets the "+
-			"signer's, which counts as one year: with less than that here, agents must request one.")
+		"The maximum lifetime of an agent's certificate that is approved without an admin. An agent that requests no lifetime gets that of "+
+			"the signer, which counts as one year: if the maximum is less, agents must request a lifetime.")
 }
 
 // Validate returns the errors of the flags.

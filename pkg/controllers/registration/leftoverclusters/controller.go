@@ -28,7 +28,7 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.TTL, "leftover-ttl", o.TTL,
-		"How long a cluster that is not accepted, and has no lease, is kept before it is deleted. 0 keeps all.")
+		"The time after which a ManagedCluster that is not accepted and has no lease is deleted. 0 disables the deletion.")
 }
 
 // Controller returns the name, the setup and the permissions of the controller.

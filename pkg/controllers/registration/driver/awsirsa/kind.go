@@ -44,21 +44,22 @@ func (k *Factory) Name() string { return Name }
 // AddFlags implements driver.Factory.
 func (k *Factory) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.autoApproved, autoApprovedFlag, k.autoApproved,
-		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name equals what the "+
-			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
+		"Comma-separated list of regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the name of the "+
+			"cluster equals the match of the group (?P<name>…) or, without that group, the name of the EKS cluster. Requires the feature gate "+
 			driver.AutoApprovalGate+".")
 	fs.StringVar(&k.hubClusterARN, "hub-cluster-arn", k.hubClusterARN,
-		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
+		"The ARN of the EKS cluster that the hub runs on. Required by the driver awsirsa.")
 	fs.StringVar(&k.access, "eks-access", k.access,
-		"How a cluster's role is registered in EKS: access-entry, or aws-auth for hubs that authenticate with that ConfigMap. "+
-			"Clusters that were accepted with the other one are moved when they are checked.")
+		"The way in which the role of a cluster is registered in EKS: access-entry, or aws-auth for hubs that authenticate with that "+
+			"ConfigMap. Clusters that were accepted with the other one are migrated at their next check.")
 	fs.StringVar(&k.path, pathFlag, k.path,
-		"IAM path of the roles that are created for clusters, such as /clusterhub/. The default is /. Agents need it, too: --"+pathFlag+
-			" of kubectl hub join. A role keeps the path that it was created with.")
+		"The IAM path of the roles that are created for clusters, such as /clusterhub/. The default is /. Agents require the same path: --"+
+			pathFlag+" of kubectl hub join. The path of an existing role does not change.")
 	fs.StringVar(&k.boundary, boundaryFlag, k.boundary,
-		"ARN of the policy that is the permissions boundary of each role that is created for a cluster. Roles that have another one, or none, "+
-			"get it when they are checked. Without the flag, roles keep what they have.")
-	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of the objects that are created in AWS, such as team=platform.")
+		"The ARN of the policy that is the permissions boundary of each role that is created for a cluster. Roles with another boundary, or "+
+			"without one, get it at their next check. If empty, the boundaries of roles do not change.")
+	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags,
+		"Comma-separated list of key=value tags of the objects that are created in AWS, such as team=platform.")
 }
 
 // Validate implements driver.Factory.

@@ -31,7 +31,8 @@ func (k *Factory) Name() string { return Name }
 // AddFlags implements driver.Factory.
 func (k *Factory) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.AutoApproved, autoApprovedFlag, k.AutoApproved,
-		"Users whose certificate requests get the cluster accepted without an admin. Needs the feature gate "+driver.AutoApprovalGate+".")
+		"Comma-separated list of users whose clusters are accepted without an admin when they request a certificate. Requires the feature gate "+
+			driver.AutoApprovalGate+".")
 }
 
 // Validate implements driver.Factory.
