@@ -302,12 +302,12 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClientConfig is one address of a cluster's API server.",
+				Description: "ClientConfig is an address of a cluster's API server.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the https address of the API server, such as https://api.example.com:6443, at most 2048 bytes.",
+							Description: "url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^[hH][tT][tT][pP][sS]://.+",
@@ -322,7 +322,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the PEM certificates of the authorities that sign the API server's certificate, at most 64 KiB. Without it, a client uses the authorities that its own system trusts.",
+							Description: "caBundle contains the PEM-encoded certificates of the authorities that sign the API server's certificate, at most 64 KiB. If it is empty, clients use the authorities that their own system trusts.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -338,12 +338,12 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have, and whether this cluster has it.",
+				Description: "ClusterSetManagedNamespaceConfig represents a namespace that a cluster set requests in its clusters, and its state in one of them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the namespace on the managed cluster, a DNS label of at most 63 characters.",
+							Description: "name is the name of the namespace in the managed cluster, a DNS label of at most 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -354,7 +354,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 					},
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the set that asks for the namespace.",
+							Description: "clusterSet is the name of the set that requests the namespace. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -371,7 +371,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the namespace exists (NamespaceAvailable), at most 128. The agent writes them.",
+							Description: "conditions represent the latest observations of the namespace, at most 128. NamespaceAvailable reports whether the namespace exists. The agent writes them.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -396,7 +396,7 @@ func schema_pkg_apis_cluster_v1_ManagedCluster(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedCluster is one cluster that the hub manages, or that asks to be managed. Its labels decide which cluster sets it is in. Setting or removing a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/ needs the permission \"create managedclusters/label\" on the name \"<key>:<value>\".",
+				Description: "ManagedCluster represents a cluster that the hub manages, or that requests to be managed. Its labels determine the cluster sets that it is in. Setting or removing a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/ requires the permission \"create managedclusters/label\" on the name \"<key>:<value>\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -415,21 +415,21 @@ func schema_pkg_apis_cluster_v1_ManagedCluster(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is a DNS label of at most 63 characters: it is also the name of the cluster's namespace on the hub.",
+							Description: "metadata is the standard object metadata. The name is a DNS label of at most 63 characters, since it is also the name of the cluster's namespace on the hub.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: how to reach the cluster, and whether the hub accepts it. Admins write it; the agent writes its first version when it makes the ManagedCluster.",
+							Description: "spec defines the desired state of the cluster: how to connect to it, and whether the hub accepts it. Admins write it; the agent sets the initial values when it creates the ManagedCluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ManagedClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The cluster's agent and the hub's controllers write it.",
+							Description: "status represents the observed state of the cluster. The cluster's agent and the hub's controllers write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ManagedClusterStatus{}.OpenAPIModelName()),
 						},
@@ -446,7 +446,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterClaim is one fact that a cluster states about itself.",
+				Description: "ManagedClusterClaim is a fact that a cluster states about itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -477,7 +477,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterList(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterList is a list of ManagedCluster.",
+				Description: "ManagedClusterList is a list of ManagedClusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -503,7 +503,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterList(ref common.ReferenceCallback)
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the clusters.",
+							Description: "items are the ManagedClusters.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -527,7 +527,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSpec is the desired state of a ManagedCluster.",
+				Description: "ManagedClusterSpec defines the desired state of a ManagedCluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"managedClusterClientConfigs": {
@@ -537,7 +537,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedClusterClientConfigs lists the addresses of the cluster's API server, and the certificates to trust there: at most 64. The agent or an admin writes it, for clients that connect to the cluster.",
+							Description: "managedClusterClientConfigs are the addresses of the cluster's API server, and the certificates to trust: at most 64. They are for clients that connect to the cluster. The agent or an admin writes them.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -551,7 +551,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 					},
 					"hubAcceptsClient": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hubAcceptsClient is true when the hub lets the cluster's agent in. The default is false. Changing it needs the permission \"update managedclusters/accept\" on the cluster's name; changing it to false needs only \"update managedclusters/leave\".",
+							Description: "hubAcceptsClient defines whether the hub accepts the cluster's agent. The default is false. Changing it requires the permission \"update managedclusters/accept\" on the name of the cluster; changing it to false requires only \"update managedclusters/leave\".",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -559,7 +559,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 					},
 					"leaseDurationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds: 0 or more. The default is 60, and 0 means the default. After five times this duration without a renewal, the hub sets the condition ManagedClusterConditionAvailable to Unknown.",
+							Description: "leaseDurationSeconds is the interval in seconds at which the agent renews the cluster's lease: 0 or more. The default is 60, and 0 means the default. If the lease is not renewed for five times this duration, the hub sets the condition ManagedClusterConditionAvailable to Unknown.",
 							Default:     60,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -579,7 +579,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub adds and removes those named cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable. There is one for each key and effect: server-side apply leaves those of others as they are, and so does a strategic merge patch, which knows taints by the key alone.",
+							Description: "taints exclude the cluster from placements that do not tolerate them: at most 128. Admins write them; the hub adds and removes those with the keys cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable. Each combination of key and effect must be unique. Server-side apply preserves the taints of other managers. A strategic merge patch identifies taints by their key alone, and preserves those with other keys.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -603,7 +603,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterStatus is the observed state of a ManagedCluster.",
+				Description: "ManagedClusterStatus represents the observed state of a ManagedCluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -616,7 +616,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how far the cluster has come: HubAcceptedManagedCluster (written by the hub), ManagedClusterJoined (by the agent), ManagedClusterConditionAvailable (by both) and others. At most 128.",
+							Description: "conditions represent the latest observations of the cluster, at most 128. Among them are HubAcceptedManagedCluster (set by the hub), ManagedClusterJoined (set by the agent) and ManagedClusterConditionAvailable (set by both).",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -645,7 +645,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"allocatable": {
 						SchemaProps: spec.SchemaProps{
-							Description:   "allocatable is the part of capacity that workloads can use, at most 512 entries. The agent writes it.",
+							Description:   "allocatable is the part of capacity that is available to workloads, at most 512 entries. The agent writes it.",
 							MaxProperties: ptr.To[int64](512),
 							Type:          []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
@@ -695,7 +695,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are the namespaces that the cluster's sets ask for, at most 1024. The hub writes the entries; the agent writes their conditions.",
+							Description: "managedNamespaces are the namespaces that the sets of the cluster request, at most 1024. The hub writes the entries; the agent writes their conditions.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -719,12 +719,12 @@ func schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterVersion is the version of a cluster.",
+				Description: "ManagedClusterVersion represents the version of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetes is the version of the cluster's API server, such as v1.37.1, at most 256 bytes.",
+							Description: "kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.",
 							MaxLength:   ptr.To[int64](256),
 							Type:        []string{"string"},
 							Format:      "",
@@ -740,12 +740,12 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Taint keeps placements that do not tolerate it away from a cluster.",
+				Description: "Taint excludes a cluster from placements that do not tolerate it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key is the taint's name, 1 to 316 characters: a qualified name, optionally with a DNS subdomain and \"/\" before it.",
+							Description: "key is the name of the taint, 1 to 316 characters: a qualified name, optionally prefixed by a DNS subdomain and \"/\". Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -764,7 +764,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"effect": {
 						SchemaProps: spec.SchemaProps{
-							Description: "effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew. It is required.\n\nPossible enum values:\n - `\"NoSelect\"` keeps the cluster out of every placement decision, existing ones included.\n - `\"NoSelectIfNew\"` keeps the cluster out of new decisions, and leaves existing ones.\n - `\"PreferNoSelect\"` keeps the cluster out as long as others suffice.",
+							Description: "effect is the effect of the taint on placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew. Required.\n\nPossible enum values:\n - `\"NoSelect\"` excludes the cluster from all placement decisions, including existing ones.\n - `\"NoSelectIfNew\"` excludes the cluster from new placement decisions, but not from existing ones.\n - `\"PreferNoSelect\"` excludes the cluster as long as other clusters suffice.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -773,7 +773,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"timeAdded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeAdded is when the taint was added, or got its present value or effect. The server writes it. Leave it out, or send it back unchanged for a taint that is there.",
+							Description: "timeAdded is the time at which the taint was added, or at which its value or effect last changed. The server sets it. Clients must omit it, or send it back unchanged for an existing taint.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -790,7 +790,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnPlacementScore has scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The addOn of a placement's prioritizer refers to it by its name and the name of a score.",
+				Description: "AddOnPlacementScore contains scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The addOn of a placement's prioritizer references it by its name and the name of a score.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -816,7 +816,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref common.ReferenceCa
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status has the scores. The program that computes them writes it.",
+							Description: "status contains the scores. The program that computes them writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName()),
 						},
@@ -833,12 +833,12 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnPlacementScoreItem is one score.",
+				Description: "AddOnPlacementScoreItem is a score of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the score, 1 to 253 characters.",
+							Description: "name is the name of the score, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -848,7 +848,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref common.Referen
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the score, -100 to 100. Placements prefer clusters with a higher one, unless they give it a weight below 0.",
+							Description: "value is the score, -100 to 100. Placements prefer clusters with higher scores, unless they configure a negative weight. Required.",
 							Default:     0,
 							Minimum:     ptr.To[float64](-100),
 							Maximum:     ptr.To[float64](100),
@@ -867,7 +867,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreList(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnPlacementScoreList is a list of AddOnPlacementScore.",
+				Description: "AddOnPlacementScoreList is a list of AddOnPlacementScores.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -917,7 +917,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnPlacementScoreStatus has the scores of a cluster.",
+				Description: "AddOnPlacementScoreStatus contains the scores of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -930,7 +930,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the scores came about, at most 128.",
+							Description: "conditions represent the latest observations of the computation of the scores, at most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -952,7 +952,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "scores are the scores by their names, at most 512.",
+							Description: "scores are the scores of the cluster, at most 512, with unique names.",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -966,7 +966,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.Refer
 					},
 					"validUntil": {
 						SchemaProps: spec.SchemaProps{
-							Description: "validUntil is the time at which the scores expire: from then on, placements use 0 for each. By default they do not expire. The program that writes the scores renews it in time.",
+							Description: "validUntil is the time at which the scores expire. Placements use 0 for each expired score. By default, scores do not expire. The program that writes the scores must renew it in time.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -982,7 +982,7 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClaim is a fact that a cluster states about itself, such as its region or product. An agent copies the claims of its cluster to status.clusterClaims of the ManagedCluster. On a hub they say something about the hub's own cluster, and count only where that cluster is managed as well.",
+				Description: "ClusterClaim is a fact that a cluster states about itself, such as its region or product. The agent copies the claims of its cluster to status.clusterClaims of the ManagedCluster. On a hub, ClusterClaims describe the hub's own cluster, and are used only if that cluster is managed as well.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1025,7 +1025,7 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClaimList is a list of ClusterClaim.",
+				Description: "ClusterClaimList is a list of ClusterClaims.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1051,7 +1051,7 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref common.ReferenceCallb
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the claims.",
+							Description: "items are the ClusterClaims.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1075,12 +1075,12 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClaimSpec is the content of a claim.",
+				Description: "ClusterClaimSpec contains the value of a claim.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the value of the claim, 1 to 1024 characters. It is required.",
+							Description: "value is the value of the claim, 1 to 1024 characters. Required.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
@@ -1097,7 +1097,7 @@ func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroup(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MandatoryDecisionGroup names a decision group of the placement, by its name if there is one, or by its index.",
+				Description: "MandatoryDecisionGroup identifies a decision group of the placement, by its name, or by its index if it has no name.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"groupName": {
@@ -1110,7 +1110,7 @@ func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroup(ref common.Referenc
 					},
 					"groupIndex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupIndex is the index of the group, from 0 on.",
+							Description: "groupIndex is the index of the group, starting at 0.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1126,7 +1126,7 @@ func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroups(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MandatoryDecisionGroups has the groups that come first.",
+				Description: "MandatoryDecisionGroups defines the groups that are updated first.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mandatoryDecisionGroups": {
@@ -1136,7 +1136,7 @@ func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroups(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							Description: "mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1160,18 +1160,18 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutAll is how all clusters get it at once.",
+				Description: "RolloutAll configures a rollout to all clusters at once.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Description: "minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or 1h30m. The default is 0. The type All ignores it.",
 							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Description: "progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or 1h30m. The default is None, which means never.",
 							Default:     "None",
 							MaxLength:   ptr.To[int64](16),
 							Pattern:     "^(([0-9]+[hms])+|None)$",
@@ -1181,7 +1181,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref common.ReferenceCallback) c
 					},
 					"maxFailures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Description: "maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1197,18 +1197,18 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutConfig says when a cluster is done, and how many may fail.",
+				Description: "RolloutConfig defines when a cluster is updated successfully, and how many clusters may fail.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Description: "minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or 1h30m. The default is 0. The type All ignores it.",
 							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Description: "progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or 1h30m. The default is None, which means never.",
 							Default:     "None",
 							MaxLength:   ptr.To[int64](16),
 							Pattern:     "^(([0-9]+[hms])+|None)$",
@@ -1218,7 +1218,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref common.ReferenceCallback
 					},
 					"maxFailures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Description: "maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1234,18 +1234,18 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutProgressive is how some clusters at a time get it.",
+				Description: "RolloutProgressive configures a rollout to a limited number of clusters at a time.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Description: "minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or 1h30m. The default is 0. The type All ignores it.",
 							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Description: "progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or 1h30m. The default is None, which means never.",
 							Default:     "None",
 							MaxLength:   ptr.To[int64](16),
 							Pattern:     "^(([0-9]+[hms])+|None)$",
@@ -1255,7 +1255,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 					},
 					"maxFailures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Description: "maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1266,7 +1266,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							Description: "mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1280,7 +1280,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 					},
 					"maxConcurrency": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxConcurrency is how many clusters are on the way at a time: a number, 1 or more, or a percentage of the clusters from \"1%\" to \"100%\", rounded up. The default is all clusters, and 0 means the default.",
+							Description: "maxConcurrency is the maximum number of clusters that are updated at a time: a number, 1 or more, or a percentage of the clusters from \"1%\" to \"100%\", rounded up. The default is all clusters, and 0 means the default.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1296,18 +1296,18 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutProgressivePerGroup is how one decision group after the other gets it.",
+				Description: "RolloutProgressivePerGroup configures a rollout to one decision group after the other.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Description: "minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or 1h30m. The default is 0. The type All ignores it.",
 							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Description: "progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or 1h30m. The default is None, which means never.",
 							Default:     "None",
 							MaxLength:   ptr.To[int64](16),
 							Pattern:     "^(([0-9]+[hms])+|None)$",
@@ -1317,7 +1317,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.Refe
 					},
 					"maxFailures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Description: "maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1328,7 +1328,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							Description: "mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1352,12 +1352,12 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutStrategy(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutStrategy says in which steps the clusters of a placement get what was changed.",
+				Description: "RolloutStrategy defines how changes are rolled out to the clusters of a placement.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is All (the default): all clusters at once. Progressive: some clusters at a time. ProgressivePerGroup: one decision group of the placement after the other. The field of that name says more.\n\nPossible enum values:\n - `\"All\"` is all clusters at once.\n - `\"Progressive\"` is some clusters at a time.\n - `\"ProgressivePerGroup\"` is one decision group after the other.",
+							Description: "type is All, Progressive or ProgressivePerGroup. With All (the default), all clusters are updated at once. With Progressive, a limited number of clusters is updated at a time. With ProgressivePerGroup, the decision groups of the placement are updated one after the other. The field of the same name configures the type.\n\nPossible enum values:\n - `\"All\"` updates all clusters at once.\n - `\"Progressive\"` updates a limited number of clusters at a time.\n - `\"ProgressivePerGroup\"` updates one decision group after the other.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1366,19 +1366,19 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutStrategy(ref common.ReferenceCallba
 					},
 					"all": {
 						SchemaProps: spec.SchemaProps{
-							Description: "all is for the type All.",
+							Description: "all configures the type All.",
 							Ref:         ref(v1alpha1.RolloutAll{}.OpenAPIModelName()),
 						},
 					},
 					"progressive": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressive is for the type Progressive.",
+							Description: "progressive configures the type Progressive.",
 							Ref:         ref(v1alpha1.RolloutProgressive{}.OpenAPIModelName()),
 						},
 					},
 					"progressivePerGroup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressivePerGroup is for the type ProgressivePerGroup.",
+							Description: "progressivePerGroup configures the type ProgressivePerGroup.",
 							Ref:         ref(v1alpha1.RolloutProgressivePerGroup{}.OpenAPIModelName()),
 						},
 					},
@@ -1394,12 +1394,12 @@ func schema_pkg_apis_cluster_v1beta1_AddOnScore(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnScore names a score of the AddOnPlacementScores of one name, one in the namespace of each cluster.",
+				Description: "AddOnScore identifies a score of the AddOnPlacementScores of one name, of which each cluster has one in its namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resourceName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceName is the name of the AddOnPlacementScores, 1 to 253 characters.",
+							Description: "resourceName is the name of the AddOnPlacementScores, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -1409,7 +1409,7 @@ func schema_pkg_apis_cluster_v1beta1_AddOnScore(ref common.ReferenceCallback) co
 					},
 					"scoreName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scoreName is the name of the score in them, 1 to 253 characters.",
+							Description: "scoreName is the name of a score in the AddOnPlacementScores, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -1428,7 +1428,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterCelSelector selects clusters by expressions in CEL. An empty one selects every cluster.",
+				Description: "ClusterCelSelector selects clusters by CEL expressions. An empty selector selects all clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"celExpressions": {
@@ -1438,7 +1438,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "celExpressions are expressions in CEL, each of which has to be true: at most 16, of 1 to 4096 bytes. The variable managedCluster is the ManagedCluster; managedCluster.scores(\"x\") are the scores of the AddOnPlacementScore x of the cluster. An expression that fails or costs too much for a cluster does not select it.",
+							Description: "celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes. The variable managedCluster is the ManagedCluster; managedCluster.scores(\"x\") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds its cost limit for a cluster does not select the cluster.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1461,7 +1461,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClaimSelector selects clusters by status.clusterClaims. An empty one selects every cluster.",
+				Description: "ClusterClaimSelector selects clusters by status.clusterClaims. An empty selector selects all clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"matchExpressions": {
@@ -1471,7 +1471,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "matchExpressions are requirements on claims, as those of a label selector are on labels: key is the name of a claim, operator In, NotIn, Exists or DoesNotExist. A cluster has to meet all of them. At most 128.",
+							Description: "matchExpressions are requirements on claims, as in a label selector: key is the name of a claim, and operator is In, NotIn, Exists or DoesNotExist. A cluster must meet all of them. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1495,12 +1495,12 @@ func schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterDecision is one chosen cluster.",
+				Description: "ClusterDecision represents a selected cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterName is the name of the ManagedCluster. No other decision of the placement has it.",
+							Description: "clusterName is the name of the ManagedCluster. It is unique among all decisions of the placement. Required.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -1509,7 +1509,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref common.ReferenceCallbac
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why the cluster was chosen, at most 1024 characters. It is always there, also when it is empty.",
+							Description: "reason describes why the cluster was selected, at most 1024 characters. The field is always present, even if it is empty.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
@@ -1518,7 +1518,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref common.ReferenceCallbac
 					},
 					"score": {
 						SchemaProps: spec.SchemaProps{
-							Description: "score is the score of the cluster. It is there only for a placement with sortBy Score, and left out when it is 0.",
+							Description: "score is the score of the cluster. It is set only if sortBy of the placement is Score, and omitted if it is 0.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1534,12 +1534,12 @@ func schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterPredicate is one way in which a cluster can pass.",
+				Description: "ClusterPredicate is a condition that makes a cluster eligible.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"requiredClusterSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves the decisions.",
+							Description: "requiredClusterSelector is the selector that a cluster must match. A selected cluster that no longer matches is removed from the decisions.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ClusterSelector{}.OpenAPIModelName()),
 						},
@@ -1556,7 +1556,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSelector selects clusters that match all of its parts. An empty one selects every cluster.",
+				Description: "ClusterSelector selects the clusters that match all of its fields. An empty selector selects all clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"labelSelector": {
@@ -1575,7 +1575,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref common.ReferenceCallbac
 					},
 					"celSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "celSelector selects clusters by expressions on all of their fields.",
+							Description: "celSelector selects clusters by CEL expressions on any of their fields.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ClusterCelSelector{}.OpenAPIModelName()),
 						},
@@ -1597,7 +1597,7 @@ func schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"groupName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupName is the name of the group, 2 to 63 characters. It is the value of the label cluster.open-cluster-management.io/decision-group-name of its PlacementDecisions. It is required.",
+							Description: "groupName is the name of the group, 2 to 63 characters. It is the value of the label cluster.open-cluster-management.io/decision-group-name of the PlacementDecisions of the group. Required.",
 							MinLength:   ptr.To[int64](2),
 							MaxLength:   ptr.To[int64](63),
 							Pattern:     "^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$",
@@ -1607,7 +1607,7 @@ func schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref common.ReferenceCallback)
 					},
 					"groupClusterSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupClusterSelector selects the clusters of the group from those that were chosen.",
+							Description: "groupClusterSelector selects the clusters of the group from the selected clusters of the placement.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.GroupClusterSelector{}.OpenAPIModelName()),
 						},
@@ -1625,12 +1625,12 @@ func schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecisionGroupStatus is a group of the decisions.",
+				Description: "DecisionGroupStatus represents a group of the decisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"decisionGroupIndex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroupIndex is the index of the group, from 0 on without gaps.",
+							Description: "decisionGroupIndex is the index of the group. Indices start at 0 and have no gaps.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -1639,7 +1639,7 @@ func schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref common.ReferenceCal
 					},
 					"decisionGroupName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroupName is the groupName of the spec, or empty: at most 63 characters.",
+							Description: "decisionGroupName is the groupName of the spec, at most 63 characters. It is empty for groups without a name.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
@@ -1685,12 +1685,12 @@ func schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecisionStrategy says how the chosen clusters are divided.",
+				Description: "DecisionStrategy defines how the selected clusters are divided.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"groupStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupStrategy says how the chosen clusters are divided into groups. Rollouts go group by group.",
+							Description: "groupStrategy defines how the selected clusters are divided into groups. Rollouts proceed by group.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.GroupStrategy{}.OpenAPIModelName()),
 						},
@@ -1707,7 +1707,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExplainedCluster says of one cluster why it is chosen, or not.",
+				Description: "ExplainedCluster explains why a cluster is selected or not.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterName": {
@@ -1725,7 +1725,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSets are the sets of the placement that the cluster is in, ordered by name: those whose clusters the reader may see.",
+							Description: "clusterSets are the sets of the placement that contain the cluster, ordered by name. Sets whose clusters the reader may not see are omitted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1739,7 +1739,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 					},
 					"chosen": {
 						SchemaProps: spec.SchemaProps{
-							Description: "chosen says whether the placement chooses the cluster.",
+							Description: "chosen reports whether the placement selects the cluster.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1747,14 +1747,14 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 					},
 					"filteredBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filteredBy is the filter that excluded the cluster. ClusterSet: it is in no set of the placement. Deletion: it is being deleted. Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread constraint. NumberOfClusters: other clusters rank higher. Empty for a chosen cluster, and if problem states why no cluster is added.",
+							Description: "filteredBy is the filter that excluded the cluster. With ClusterSet, the cluster is in no set of the placement. With Deletion, it is being deleted. With Predicate, it matches no predicate. With TaintToleration, it has a taint that is not tolerated. With Spread, it would violate a spread constraint. With NumberOfClusters, other clusters rank higher. It is empty for a selected cluster, and if problem describes why no cluster is added.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says it in words.",
+							Description: "message is a human-readable explanation.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1785,7 +1785,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "scores are those of each prioritizer, for a cluster that has passed the predicates and the taints.",
+							Description: "scores are the scores by prioritizer, for a cluster that passes the predicates and the tolerations.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1798,35 +1798,35 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 					},
 					"totalScore": {
 						SchemaProps: spec.SchemaProps{
-							Description: "totalScore is the sum of weight times score. It is left out where one of the scores is.",
+							Description: "totalScore is the sum of weight times score. It is omitted if any of the scores is omitted.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"rank": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rank is the place of the cluster among those that have passed and that the reader sees, from 1 on: by totalScore, and by name where it is equal. It is left out where totalScore is.",
+							Description: "rank is the position of the cluster among the eligible clusters that the reader may see, starting at 1. Clusters are ordered by totalScore, and by name if it is equal. It is omitted if totalScore is omitted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"decisionGroupIndex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroupIndex is the index of the decision group of a chosen cluster, from 0 on.",
+							Description: "decisionGroupIndex is the index of the decision group of a selected cluster, starting at 0.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"decisionGroupName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroupName is the name of that group, empty for one without a name.",
+							Description: "decisionGroupName is the name of the decision group of a selected cluster. It is empty if the group has no name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"decisionName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionName is the name of the PlacementDecision of a chosen cluster.",
+							Description: "decisionName is the name of the PlacementDecision of a selected cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1844,19 +1844,19 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCount(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExplainedCount is a number of clusters.",
+				Description: "ExplainedCount is a number of clusters with the same result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"filteredBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filteredBy is the filter that excluded them, as in clusters; empty for chosen clusters.",
+							Description: "filteredBy is the filter that excluded the clusters, as in clusters. It is empty for selected clusters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"clusters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters is how many.",
+							Description: "clusters is the number of clusters.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1894,7 +1894,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedScore(ref common.ReferenceCallback
 					},
 					"score": {
 						SchemaProps: spec.SchemaProps{
-							Description: "score is from -100 to 100. Balance compares a cluster with all of the hub, and the ResourceAllocatable ones compare it with those of the placement: they are left out unless the rights of the reader cover the sets of all these.",
+							Description: "score is the score of the cluster, -100 to 100. Balance compares the cluster with all clusters of the hub, and ResourceAllocatableCPU and ResourceAllocatableMemory compare it with all clusters of the placement. Their scores are omitted unless the rights of the reader cover the sets of all these clusters.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1910,7 +1910,7 @@ func schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GroupClusterSelector selects clusters that match both of its parts. An empty one selects every cluster.",
+				Description: "GroupClusterSelector selects the clusters that match both of its fields. An empty selector selects all clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"labelSelector": {
@@ -1939,7 +1939,7 @@ func schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GroupStrategy says how the chosen clusters are divided into groups.",
+				Description: "GroupStrategy defines how the selected clusters are divided into groups.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"decisionGroups": {
@@ -1949,7 +1949,7 @@ func schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroups are groups with a name, at most 128. Each takes, in this order, the clusters that it selects and no group before it has taken. The clusters that none selects are in groups without a name, after these.",
+							Description: "decisionGroups are groups with names, at most 128. In this order, each group contains the clusters that it selects and that no group before it contains. The remaining clusters are in groups without names, after these.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1963,7 +1963,7 @@ func schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref common.ReferenceCallback)
 					},
 					"clustersPerDecisionGroup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clustersPerDecisionGroup is the most clusters that a group has: a number, 1 or more, or a percentage of the chosen clusters from \"1%\" to \"100%\", rounded up. A group that would have more is divided, with one name for all of its parts. The default is \"100%\", and 0 means the default.",
+							Description: "clustersPerDecisionGroup is the maximum number of clusters in a group: a number, 1 or more, or a percentage of the selected clusters from \"1%\" to \"100%\", rounded up. A larger group is divided into several groups with the same name. The default is \"100%\", and 0 means the default.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -1979,12 +1979,12 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterLabel is one label of a cluster.",
+				Description: "ManagedClusterLabel is a label of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key is the key of the label. It begins with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.",
+							Description: "key is the key of the label. It must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Pattern:     "^(cluster|info)\\.open-cluster-management\\.io/",
@@ -1994,7 +1994,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the value of the label, 1 to 63 characters.",
+							Description: "value is the value of the label, 1 to 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -2019,7 +2019,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"selectorType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written \"\" or ExclusiveClusterSetLabel): by the label cluster.open-cluster-management.io/clusterset=<name of the set>. ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` is the v1beta2 name of LegacyClusterSetLabel; it is accepted and shown as that.\n - `\"ExclusiveLabel\"` selects the clusters that have one label, which no other set can claim.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and ExclusiveClusterSetLabel mean the same.",
+							Description: "selectorType is LegacyClusterSetLabel, ExclusiveLabel or LabelSelector. With LegacyClusterSetLabel (the default, also \"\" or ExclusiveClusterSetLabel), the set selects the clusters with the label cluster.open-cluster-management.io/clusterset=<name of the set>. With ExclusiveLabel, it selects the clusters with the label in exclusiveLabel. With LabelSelector, it selects the clusters that match labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` is the name of LegacyClusterSetLabel in v1beta2. The server accepts it, and returns LegacyClusterSetLabel.\n - `\"ExclusiveLabel\"` selects the clusters that have one label, which no other set can select.\n - `\"LabelSelector\"` selects the clusters that match a label selector. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and ExclusiveClusterSetLabel have the same meaning.",
 							Default:     "LegacyClusterSetLabel",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2028,13 +2028,13 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref common.Reference
 					},
 					"exclusiveLabel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same key and value. Only for selectorType ExclusiveLabel, which needs it.",
+							Description: "exclusiveLabel is the label of the clusters of the set. No two sets can have the same key and value. Required if selectorType is ExclusiveLabel, and otherwise not used.",
 							Ref:         ref(v1beta1.ManagedClusterLabel{}.OpenAPIModelName()),
 						},
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {} selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.",
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. An empty selector, {}, selects all clusters; if the field is not set, the set is empty. Used only if selectorType is LabelSelector.",
 							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -2050,7 +2050,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
+				Description: "ManagedClusterSet is a set of ManagedClusters that are selected by their labels. To list its members, run kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2076,14 +2076,14 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.",
+							Description: "spec defines the desired state of the set: its clusters, and the namespaces that they should have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the set. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetStatus{}.OpenAPIModelName()),
 						},
@@ -2100,7 +2100,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission \"create managedclustersets/bind\" on the name of the set.",
+				Description: "ManagedClusterSetBinding allows a namespace to use a cluster set. Creating one requires the permission \"create managedclustersets/bind\" on the name of the set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2126,14 +2126,14 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref common.Referen
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec names the set.",
+							Description: "spec identifies the set.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetBindingSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the binding. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetBindingStatus{}.OpenAPIModelName()),
 						},
@@ -2150,7 +2150,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingList(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingList is a list of ManagedClusterSetBinding.",
+				Description: "ManagedClusterSetBindingList is a list of ManagedClusterSetBindings.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2176,7 +2176,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingList(ref common.Ref
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the bindings.",
+							Description: "items are the ManagedClusterSetBindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2200,12 +2200,12 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingSpec(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingSpec names the set of a binding.",
+				Description: "ManagedClusterSetBindingSpec identifies the set of a binding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.",
+							Description: "clusterSet is the name of the set. It must equal the name of the binding. Required and immutable.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -2223,7 +2223,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.",
+				Description: "ManagedClusterSetBindingStatus represents the observed state of a ManagedClusterSetBinding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -2236,7 +2236,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the set exists (Bound), at most 128. The hub writes them.",
+							Description: "conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2259,7 +2259,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetList(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetList is a list of ManagedClusterSet.",
+				Description: "ManagedClusterSetList is a list of ManagedClusterSets.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2285,7 +2285,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetList(ref common.ReferenceC
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the sets.",
+							Description: "items are the ManagedClusterSets.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2309,7 +2309,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetSpec is the desired state of a ManagedClusterSet.",
+				Description: "ManagedClusterSetSpec defines the desired state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSelector": {
@@ -2329,7 +2329,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them there, and deletes none.",
+							Description: "managedNamespaces are namespaces that all clusters of the set should have, at most 256. The agent of each cluster creates them there; it never deletes them.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2353,7 +2353,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetStatus is the observed state of a ManagedClusterSet.",
+				Description: "ManagedClusterSetStatus represents the observed state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -2366,7 +2366,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters. The hub writes them.",
+							Description: "conditions represent the latest observations of the set, at most 128. ClusterSetEmpty reports whether the set has no clusters; its message has the number of clusters. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2389,12 +2389,12 @@ func schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set should have.",
+				Description: "ManagedNamespaceConfig is a namespace that all clusters of a set should have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the namespace, a DNS label of at most 63 characters.",
+							Description: "name is the name of the namespace, a DNS label of at most 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -2414,7 +2414,7 @@ func schema_pkg_apis_cluster_v1beta1_Placement(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Placement chooses clusters for what is in its namespace. It chooses from the sets that are bound to the namespace by a ManagedClusterSetBinding, and the hub writes the result to PlacementDecisions with the label cluster.open-cluster-management.io/placement=<name of the placement>. A cluster that leaves the decisions loses what was put there because of them.",
+				Description: "Placement selects clusters for the resources in its namespace. It selects them from the sets that are bound to the namespace by ManagedClusterSetBindings. The hub writes the result to PlacementDecisions with the label cluster.open-cluster-management.io/placement=<name of the placement>. What was deployed to a cluster because of a placement is removed when the cluster is no longer in its decisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2433,21 +2433,21 @@ func schema_pkg_apis_cluster_v1beta1_Placement(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name has at most 63 characters: it is the value of a label of every PlacementDecision.",
+							Description: "metadata is the standard object metadata. The name has at most 63 characters, since it is the value of a label of each PlacementDecision.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: which clusters, and how many. Users write it. An empty one chooses every cluster of all bound sets.",
+							Description: "spec defines the desired state of the placement: the clusters to select, and their number. Users write it. An empty spec selects all clusters of all bound sets.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.PlacementSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the placement. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.PlacementStatus{}.OpenAPIModelName()),
 						},
@@ -2464,7 +2464,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementDecision has clusters that a placement has chosen. Those of one placement have the label cluster.open-cluster-management.io/placement=<name of the placement>; together they have each chosen cluster once. To follow a placement, watch them by that label. There is always at least one.",
+				Description: "PlacementDecision contains clusters that a placement has selected. The decisions of a placement have the label cluster.open-cluster-management.io/placement=<name of the placement>, and together contain each selected cluster once. To follow a placement, watch the decisions with that label. There is always at least one.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2483,14 +2483,14 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The hub names decisions <placement>-decision-<number>, from 1 on.",
+							Description: "metadata is the standard object metadata. The hub names decisions <placement>-decision-<number>, starting at 1.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status has the clusters. The hub writes it.",
+							Description: "status contains the selected clusters. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.PlacementDecisionStatus{}.OpenAPIModelName()),
 						},
@@ -2507,7 +2507,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementDecisionList is a list of PlacementDecision.",
+				Description: "PlacementDecisionList is a list of PlacementDecisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2533,7 +2533,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref common.ReferenceC
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the decisions.",
+							Description: "items are the PlacementDecisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2557,7 +2557,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementDecisionStatus has the clusters of a PlacementDecision.",
+				Description: "PlacementDecisionStatus contains the clusters of a PlacementDecision.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"decisions": {
@@ -2567,7 +2567,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "decisions are the clusters, at most 100. It is always there, also without clusters.",
+							Description: "decisions are the selected clusters, at most 100. The field is always present, even if it is empty.",
 							MaxItems:    ptr.To[int64](100),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2591,7 +2591,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementExplainOptions are the query parameters of an explanation.",
+				Description: "PlacementExplainOptions are the query parameters of the subresource explain of a placement.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2610,7 +2610,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref common.Referenc
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the name of the one ManagedCluster to explain. The default is all.",
+							Description: "cluster is the name of the only ManagedCluster to explain. The default is all clusters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2624,7 +2624,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref common.Referenc
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is status.continue of the page before.",
+							Description: "continue is status.continue of the previous page.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2639,7 +2639,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanation(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementExplanation says why a Placement chooses the clusters that it chooses, and why not the others. The hub computes it when it is read, as the subresource explain of a placement, and stores it nowhere. It tells only of clusters that the reader may see, as managedclusters of clusterview.open-cluster-management.io shows them.",
+				Description: "PlacementExplanation explains why a Placement selects clusters, and why it does not select others. The hub computes it for each read of the subresource explain of a placement, and does not store it. It contains only clusters that the reader may see, which are those in managedclusters of clusterview.open-cluster-management.io.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2658,7 +2658,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanation(ref common.ReferenceCa
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name and the namespace of the Placement, and the UID and the generation of it that is explained.",
+							Description: "metadata has the name and the namespace of the Placement, and the UID and the generation that are explained.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -2682,19 +2682,19 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementExplanationStatus is the result of the placement for the current state of the hub.",
+				Description: "PlacementExplanationStatus represents the result of the placement for the current state of the hub.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"problem": {
 						SchemaProps: spec.SchemaProps{
-							Description: "problem is why nothing new is chosen, if that is so: then the clusters of the last decisions are kept.",
+							Description: "problem describes why no clusters are newly selected, if that is the case. The clusters of the last decisions are retained.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"partial": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partial is true if the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than are listed.",
+							Description: "partial is true if the rights of the reader do not cover all sets of the placement, so that more clusters may exist than are listed.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2706,7 +2706,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "counts say how many clusters are chosen, and how many fell out by what. They count what the reader may see, on all pages.",
+							Description: "counts are the numbers of selected clusters, and of clusters that each filter excluded. They include all clusters that the reader may see, on all pages.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2724,7 +2724,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters are the clusters in the sets of the placement, ordered by name, or the one that was requested. At most as many as the limit of the request.",
+							Description: "clusters are the clusters in the sets of the placement, ordered by name, or the requested cluster. The limit of the request is the maximum number.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2737,7 +2737,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is set if there are more clusters: repeat the request with this value as the parameter continue.",
+							Description: "continue is set if there are more clusters. To get them, repeat the request with this value in the parameter continue.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2754,7 +2754,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementList(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementList is a list of Placement.",
+				Description: "PlacementList is a list of Placements.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2780,7 +2780,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementList(ref common.ReferenceCallback)
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the placements.",
+							Description: "items are the Placements.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2804,7 +2804,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementSpec says which clusters a placement chooses. A cluster has to pass all of clusterSets, predicates and tolerations; prioritizerPolicy and spreadPolicy say which of those that pass are taken first.",
+				Description: "PlacementSpec defines the clusters that a placement selects. A cluster is eligible if it passes all of clusterSets, predicates and tolerations. prioritizerPolicy and spreadPolicy define the order in which eligible clusters are selected.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSets": {
@@ -2814,7 +2814,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSets are names of sets, at most 256. Clusters come from those of them that are bound to the namespace. The default is all sets that are bound.",
+							Description: "clusterSets are names of cluster sets, at most 256. Clusters are selected from those of these sets that are bound to the namespace. The default is all bound sets.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2829,7 +2829,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 					},
 					"numberOfClusters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "numberOfClusters is how many clusters are chosen at most, 0 or more: those with the highest scores, by name where scores are equal. If there are fewer, all are chosen, and the condition PlacementSatisfied is False. The default is all clusters that pass.",
+							Description: "numberOfClusters is the maximum number of selected clusters, 0 or more. Clusters with higher scores are selected first, and by name if scores are equal. If fewer clusters are eligible, all of them are selected, and the condition PlacementSatisfied is False. The default is all eligible clusters.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2842,7 +2842,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "predicates say which clusters pass: those that match at least one predicate. At most 64. The default is all clusters.",
+							Description: "predicates define the eligible clusters: those that match at least one predicate. At most 64. The default is all clusters.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2856,14 +2856,14 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 					},
 					"prioritizerPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "prioritizerPolicy says how the clusters that pass are scored.",
+							Description: "prioritizerPolicy defines how eligible clusters are scored.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.PrioritizerPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"spreadPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spreadPolicy says how the chosen clusters are spread over regions, zones or other topologies.",
+							Description: "spreadPolicy defines how the selected clusters are spread over regions, zones or other topologies.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.SpreadPolicy{}.OpenAPIModelName()),
 						},
@@ -2875,7 +2875,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tolerations let clusters with taints pass: every taint of a cluster needs a toleration that matches it, unless its effect does not keep the cluster out. At most 128.",
+							Description: "tolerations make clusters with taints eligible: each taint of a cluster requires a toleration that matches it, unless its effect does not exclude the cluster. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2889,14 +2889,14 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 					},
 					"decisionStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionStrategy says how the chosen clusters are divided into groups.",
+							Description: "decisionStrategy defines how the selected clusters are divided into groups.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.DecisionStrategy{}.OpenAPIModelName()),
 						},
 					},
 					"sortBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sortBy is the order of the clusters in the decisions, and in each of their groups. ClusterName (the default): by name. Score: the highest score first, by name where scores are equal; only then do decisions show scores.\n\nPossible enum values:\n - `\"ClusterName\"` orders by the name of the cluster.\n - `\"Score\"` puts the highest score first, and orders by name where scores are equal.",
+							Description: "sortBy is the order of the clusters in the decisions, and in each of their groups: ClusterName or Score. With ClusterName (the default), clusters are ordered by name. With Score, clusters with higher scores come first, by name if scores are equal. Only then do the decisions contain scores.\n\nPossible enum values:\n - `\"ClusterName\"` orders clusters by name.\n - `\"Score\"` orders clusters by score, the highest first, and by name if scores are equal.",
 							Default:     "ClusterName",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2905,7 +2905,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 					},
 					"scoreRateLimit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scoreRateLimit is the time between two writes of the decisions that change nothing but scores: a whole number and h, m or s, such as 30s. The default is 1m. Only for sortBy Score.",
+							Description: "scoreRateLimit is the minimum interval between two updates of the decisions that change only scores: an integer followed by h, m or s, such as 30s. The default is 1m. Used only if sortBy is Score.",
 							Default:     "1m",
 							MaxLength:   ptr.To[int64](16),
 							Pattern:     "^[0-9]+[hms]$",
@@ -2925,12 +2925,12 @@ func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementStatus is the observed state of a Placement.",
+				Description: "PlacementStatus represents the observed state of a Placement.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"numberOfSelectedClusters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "numberOfSelectedClusters is the number of chosen clusters.",
+							Description: "numberOfSelectedClusters is the number of selected clusters.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -2944,7 +2944,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "decisionGroups are the groups of the decisions by their index. Where nothing is chosen there is one, without clusters. At most 2048.",
+							Description: "decisionGroups are the groups of the decisions, ordered by index. If no cluster is selected, there is one group without clusters. At most 2048.",
 							MaxItems:    ptr.To[int64](2048),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2966,7 +2966,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the spec can be followed (PlacementMisconfigured), and whether the clusters that it asks for were found (PlacementSatisfied). At most 128.",
+							Description: "conditions represent the latest observations of the placement, at most 128. PlacementMisconfigured reports whether the spec is invalid, and PlacementSatisfied whether the requested clusters were found.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2980,7 +2980,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallbac
 					},
 					"lastScoreUpdateTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastScoreUpdateTime is when scores were last written to the decisions. Only for sortBy Score.",
+							Description: "lastScoreUpdateTime is the time at which scores were last written to the decisions. It is set only if sortBy is Score.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2996,12 +2996,12 @@ func schema_pkg_apis_cluster_v1beta1_PredicateMismatch(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PredicateMismatch is a predicate that a cluster does not match.",
+				Description: "PredicateMismatch represents a predicate that a cluster does not match.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"predicate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "predicate is its index in spec.predicates.",
+							Description: "predicate is the index of the predicate in spec.predicates.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3009,7 +3009,7 @@ func schema_pkg_apis_cluster_v1beta1_PredicateMismatch(ref common.ReferenceCallb
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector is the first part of it that does not match: labelSelector, claimSelector or celSelector.",
+							Description: "selector is the first field of the predicate's selector that does not match: labelSelector, claimSelector or celSelector.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3031,13 +3031,13 @@ func schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"scoreCoordinate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scoreCoordinate is the prioritizer. It is required.",
+							Description: "scoreCoordinate identifies the prioritizer. Required.",
 							Ref:         ref(v1beta1.ScoreCoordinate{}.OpenAPIModelName()),
 						},
 					},
 					"weight": {
 						SchemaProps: spec.SchemaProps{
-							Description: "weight is how much the prioritizer counts, -10 to 10. The default is 1; 0 turns the prioritizer off; below 0, clusters with low scores are preferred.",
+							Description: "weight is the weight of the prioritizer, -10 to 10. The default is 1. 0 disables the prioritizer. With a negative weight, clusters with low scores are preferred.",
 							Default:     1,
 							Minimum:     ptr.To[float64](-10),
 							Maximum:     ptr.To[float64](10),
@@ -3058,12 +3058,12 @@ func schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PrioritizerPolicy says how clusters are scored. The score of a cluster is the sum of weight times score of every prioritizer, each of which scores a cluster from -100 to 100.",
+				Description: "PrioritizerPolicy defines how clusters are scored. The score of a cluster is the sum of weight times score over all prioritizers, each of which scores a cluster from -100 to 100.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is Additive (the default) or Exact. Additive: the prioritizers Balance and Steady have the weight 1 unless configurations say otherwise. Exact: only the prioritizers in configurations count.\n\nPossible enum values:\n - `\"Additive\"` counts Balance and Steady too.\n - `\"Exact\"` counts nothing else.",
+							Description: "mode is Additive (the default) or Exact. With Additive, the prioritizers Balance and Steady have the weight 1 unless configurations override it. With Exact, only the prioritizers in configurations are used.\n\nPossible enum values:\n - `\"Additive\"` uses Balance and Steady in addition to the listed prioritizers.\n - `\"Exact\"` uses only the listed prioritizers.",
 							Default:     "Additive",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3101,7 +3101,7 @@ func schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ScoreCoordinate names a prioritizer.",
+				Description: "ScoreCoordinate identifies a prioritizer.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -3115,7 +3115,7 @@ func schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref common.ReferenceCallbac
 					},
 					"builtIn": {
 						SchemaProps: spec.SchemaProps{
-							Description: "builtIn is the name of a prioritizer of the hub. Balance: clusters that fewer other placements have chosen. Steady: clusters that this placement has chosen before. ResourceAllocatableCPU and ResourceAllocatableMemory: clusters with more of it in status.allocatable. Only for type BuiltIn, which needs it.",
+							Description: "builtIn is the name of a prioritizer of the hub. Balance prefers clusters that fewer other placements have selected. Steady prefers clusters that the placement has already selected. ResourceAllocatableCPU and ResourceAllocatableMemory prefer clusters with more CPU or memory in status.allocatable. Required if type is BuiltIn, and otherwise not used.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3123,7 +3123,7 @@ func schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref common.ReferenceCallbac
 					},
 					"addOn": {
 						SchemaProps: spec.SchemaProps{
-							Description: "addOn is a score of the AddOnPlacementScores. Only for type AddOn, which needs it.",
+							Description: "addOn identifies a score of AddOnPlacementScores. Required if type is AddOn, and otherwise not used.",
 							Ref:         ref(v1beta1.AddOnScore{}.OpenAPIModelName()),
 						},
 					},
@@ -3139,12 +3139,12 @@ func schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SpreadConstraintsTerm bounds how unevenly the chosen clusters may be spread over the values of one label or claim.",
+				Description: "SpreadConstraintsTerm limits the skew of the selected clusters over the values of a label or claim.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"topologyKey": {
 						SchemaProps: spec.SchemaProps{
-							Description: "topologyKey is a label's key or a claim's name, 1 to 316 characters. Clusters with the same value are in the same topology.",
+							Description: "topologyKey is the key of a label or the name of a claim, 1 to 316 characters. Clusters with the same value are in the same topology. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -3155,7 +3155,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref common.ReferenceC
 					},
 					"topologyKeyType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "topologyKeyType says what topologyKey is: Label or Claim. It is required.\n\nPossible enum values:\n - `\"Claim\"` is the name of a claim.\n - `\"Label\"` is the key of a label.",
+							Description: "topologyKeyType is the type of topologyKey: Label or Claim. Required.\n\nPossible enum values:\n - `\"Claim\"` is the type of names of claims.\n - `\"Label\"` is the type of keys of labels.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3164,7 +3164,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref common.ReferenceC
 					},
 					"maxSkew": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxSkew is how many more clusters a topology may have than the one with the fewest, 1 or more. The default is 1, and 0 means the default.",
+							Description: "maxSkew is the maximum difference between the numbers of selected clusters in a topology and in the topology with the fewest, 1 or more. The default is 1, and 0 means the default.",
 							Default:     1,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -3173,7 +3173,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref common.ReferenceC
 					},
 					"whenUnsatisfiable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "whenUnsatisfiable says what happens to a cluster that would make the difference greater. ScheduleAnyway (the default): it is taken after the others. DoNotSchedule: it is not taken.\n\nPossible enum values:\n - `\"DoNotSchedule\"` leaves the cluster out.\n - `\"ScheduleAnyway\"` takes the cluster after those that fit.",
+							Description: "whenUnsatisfiable defines what happens to a cluster that would exceed maxSkew. With ScheduleAnyway (the default), it is selected after the other clusters. With DoNotSchedule, it is not selected.\n\nPossible enum values:\n - `\"DoNotSchedule\"` does not select the cluster.\n - `\"ScheduleAnyway\"` selects the cluster after the clusters that satisfy the constraint.",
 							Default:     "ScheduleAnyway",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3191,7 +3191,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SpreadPolicy says how the chosen clusters are spread over topologies.",
+				Description: "SpreadPolicy defines how the selected clusters are spread over topologies.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"spreadConstraints": {
@@ -3201,7 +3201,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.",
+							Description: "spreadConstraints are the spread constraints, the most important first: at most 8.",
 							MaxItems:    ptr.To[int64](8),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3225,12 +3225,12 @@ func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Toleration lets clusters with a taint pass. It matches a taint by key, operator, value and effect together.",
+				Description: "Toleration makes clusters with a taint eligible. It matches a taint by key, operator, value and effect together.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key is the key of the taints that are tolerated, at most 316 characters. The default is every key, which needs the operator Exists.",
+							Description: "key is the key of the tolerated taints, at most 316 characters. The default matches all keys, and requires the operator Exists.",
 							MaxLength:   ptr.To[int64](316),
 							Pattern:     "^(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]))?$",
 							Type:        []string{"string"},
@@ -3239,7 +3239,7 @@ func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) co
 					},
 					"operator": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operator is Equal (the default) or Exists. Equal: the taint has the value in value. Exists: it has any value, and value is empty.\n\nPossible enum values:\n - `\"Equal\"` matches the value of the toleration.\n - `\"Exists\"` matches every value.",
+							Description: "operator is Equal (the default) or Exists. With Equal, the value of the taint must equal value. With Exists, the taint can have any value, and value must be empty.\n\nPossible enum values:\n - `\"Equal\"` matches the value of the toleration.\n - `\"Exists\"` matches all values.",
 							Default:     "Equal",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3248,7 +3248,7 @@ func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) co
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the value of the taints that are tolerated, at most 1024 characters. Only for operator Equal.",
+							Description: "value is the value of the tolerated taints, at most 1024 characters. Used only if operator is Equal.",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3256,7 +3256,7 @@ func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) co
 					},
 					"effect": {
 						SchemaProps: spec.SchemaProps{
-							Description: "effect is the effect of the taints that are tolerated: NoSelect, PreferNoSelect or NoSelectIfNew. The default is every effect.\n\nPossible enum values:\n - `\"NoSelect\"` keeps the cluster out of every placement decision, existing ones included.\n - `\"NoSelectIfNew\"` keeps the cluster out of new decisions, and leaves existing ones.\n - `\"PreferNoSelect\"` keeps the cluster out as long as others suffice.",
+							Description: "effect is the effect of the tolerated taints: NoSelect, PreferNoSelect or NoSelectIfNew. The default matches all effects.\n\nPossible enum values:\n - `\"NoSelect\"` excludes the cluster from all placement decisions, including existing ones.\n - `\"NoSelectIfNew\"` excludes the cluster from new placement decisions, but not from existing ones.\n - `\"PreferNoSelect\"` excludes the cluster as long as other clusters suffice.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"NoSelect", "NoSelectIfNew", "PreferNoSelect"},
@@ -3264,7 +3264,7 @@ func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) co
 					},
 					"tolerationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tolerationSeconds is how long a taint is tolerated, in seconds from its timeAdded on: 0 or more. The default is for ever.",
+							Description: "tolerationSeconds is the time for which a taint is tolerated, in seconds since its timeAdded: 0 or more. By default, the taint is tolerated forever.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -3285,7 +3285,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"selectorType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by the label cluster.open-cluster-management.io/clusterset=<name of the set>. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and LegacyClusterSetLabel mean the same.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` is the v1beta1 name of ExclusiveClusterSetLabel; it is accepted and shown as that.",
+							Description: "selectorType is ExclusiveClusterSetLabel or LabelSelector. With ExclusiveClusterSetLabel (the default), the set selects the clusters with the label cluster.open-cluster-management.io/clusterset=<name of the set>. With LabelSelector, it selects the clusters that match labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and LegacyClusterSetLabel have the same meaning.\n - `\"LabelSelector\"` selects the clusters that match a label selector. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` is the name of ExclusiveClusterSetLabel in v1beta1. The server accepts it, and returns ExclusiveClusterSetLabel.",
 							Default:     "ExclusiveClusterSetLabel",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3294,7 +3294,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref common.Reference
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {} selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.",
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. An empty selector, {}, selects all clusters; if the field is not set, the set is empty. Used only if selectorType is LabelSelector.",
 							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -3310,7 +3310,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
+				Description: "ManagedClusterSet is a set of ManagedClusters that are selected by their labels. To list its members, run kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3336,14 +3336,14 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.",
+							Description: "spec defines the desired state of the set: its clusters, and the namespaces that they should have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the set. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName()),
 						},
@@ -3360,7 +3360,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission \"create managedclustersets/bind\" on the name of the set.",
+				Description: "ManagedClusterSetBinding allows a namespace to use a cluster set. Creating one requires the permission \"create managedclustersets/bind\" on the name of the set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3386,14 +3386,14 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref common.Referen
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec names the set.",
+							Description: "spec identifies the set.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetBindingSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the binding. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetBindingStatus{}.OpenAPIModelName()),
 						},
@@ -3410,7 +3410,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingList(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingList is a list of ManagedClusterSetBinding.",
+				Description: "ManagedClusterSetBindingList is a list of ManagedClusterSetBindings.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3436,7 +3436,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingList(ref common.Ref
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the bindings.",
+							Description: "items are the ManagedClusterSetBindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3460,12 +3460,12 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingSpec(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingSpec names the set of a binding.",
+				Description: "ManagedClusterSetBindingSpec identifies the set of a binding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.",
+							Description: "clusterSet is the name of the set. It must equal the name of the binding. Required and immutable.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -3483,7 +3483,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.",
+				Description: "ManagedClusterSetBindingStatus represents the observed state of a ManagedClusterSetBinding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -3496,7 +3496,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the set exists (Bound), at most 128. The hub writes them.",
+							Description: "conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3519,7 +3519,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetList(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetList is a list of ManagedClusterSet.",
+				Description: "ManagedClusterSetList is a list of ManagedClusterSets.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3545,7 +3545,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetList(ref common.ReferenceC
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the sets.",
+							Description: "items are the ManagedClusterSets.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3569,7 +3569,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetSpec is the desired state of a ManagedClusterSet.",
+				Description: "ManagedClusterSetSpec defines the desired state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSelector": {
@@ -3589,7 +3589,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them there, and deletes none.",
+							Description: "managedNamespaces are namespaces that all clusters of the set should have, at most 256. The agent of each cluster creates them there; it never deletes them.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3613,7 +3613,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetStatus is the observed state of a ManagedClusterSet.",
+				Description: "ManagedClusterSetStatus represents the observed state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -3626,7 +3626,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters. The hub writes them.",
+							Description: "conditions represent the latest observations of the set, at most 128. ClusterSetEmpty reports whether the set has no clusters; its message has the number of clusters. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3649,12 +3649,12 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set should have.",
+				Description: "ManagedNamespaceConfig is a namespace that all clusters of a set should have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the namespace, a DNS label of at most 63 characters.",
+							Description: "name is the name of the namespace, a DNS label of at most 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -3674,7 +3674,7 @@ func schema_clusterhub_pkg_apis_duration_Duration(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Duration is a length of time, in numbers with units, such as 90m or 1h30m. It is read back as it was written. The units are h, m, s, ms, us and ns, and the text has at most 64 characters.",
+				Description: "Duration is a length of time as numbers with units, such as 90m or 1h30m. The server returns it in the form in which it was written. The units are h, m, s, ms, us and ns, and the text has at most 64 characters.",
 				Type:        duration.Duration{}.OpenAPISchemaType(),
 				Format:      duration.Duration{}.OpenAPISchemaFormat(),
 			},
@@ -3686,12 +3686,12 @@ func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CheckedNode is a node that need not be there.",
+				Description: "CheckedNode is a node that need not exist.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the node, 1 to 63 characters.",
+							Description: "name is the name of the node, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -3701,14 +3701,14 @@ func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) com
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the node policy.",
+							Description: "spec is the spec of the EdgeNode, which is the node policy.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status are the facts.",
+							Description: "status is the status of the EdgeNode, which contains the facts.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName()),
 						},
@@ -3726,12 +3726,12 @@ func schema_pkg_apis_edge_v1alpha1_CheckedService(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CheckedService is a service that need not be there.",
+				Description: "CheckedService is a service that need not exist.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"org": {
 						SchemaProps: spec.SchemaProps{
-							Description: "org is the namespace that the service would be in. The default is the namespace of the check. At most 63 characters.",
+							Description: "org is the namespace of the service. The default is the namespace of the check. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3739,7 +3739,7 @@ func schema_pkg_apis_edge_v1alpha1_CheckedService(ref common.ReferenceCallback) 
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the service.",
+							Description: "spec is the spec of the EdgeService.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName()),
 						},
@@ -3762,7 +3762,7 @@ func schema_pkg_apis_edge_v1alpha1_ClusterDeployment(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"operatorYamlArchive": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.",
+							Description: "operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, encoded in base64. At most 512000 bytes before the encoding. The hub reads it when it is written, and rejects an archive that it cannot read or that is too large when unpacked.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -3778,12 +3778,12 @@ func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterScopedObject is an object that is in no namespace.",
+				Description: "ClusterScopedObject identifies a cluster-scoped object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
 						SchemaProps: spec.SchemaProps{
-							Description: "group of the object, at most 253 characters.",
+							Description: "group is the API group of the object, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3791,7 +3791,7 @@ func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallb
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the object, at most 63 characters.",
+							Description: "kind is the kind of the object, at most 63 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
@@ -3800,7 +3800,7 @@ func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallb
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the object, at most 253 characters.",
+							Description: "name is the name of the object, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -3818,7 +3818,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheck(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeployCheck asks what a policy or a pattern would deploy where, and why not elsewhere. It is created and stored nowhere, like a SubjectAccessReview: the answer is in the status. It tells only of nodes that the user may get, and takes only services that the user could use.",
+				Description: "DeployCheck determines which nodes a policy or a pattern would deploy to, and why not to others. Like a SubjectAccessReview, it is created and not stored: the response contains the result in the status. The result contains only nodes that the user may get, and only services that the user may use.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3837,21 +3837,21 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheck(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The namespace is the one that the policy or pattern is in, or would be. A name is not needed.",
+							Description: "metadata is the standard object metadata. The namespace is the one that contains, or would contain, the policy or pattern. The name is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the question.",
+							Description: "spec is the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeployCheckSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result. The server sets it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeployCheckStatus{}.OpenAPIModelName()),
 						},
@@ -3869,32 +3869,32 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeployCheckSpec is the question. Exactly one of policyName, policy, patternName and pattern is required.",
+				Description: "DeployCheckSpec is the request. Exactly one of policyName, policy, patternName and pattern is required.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"policyName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "policyName is a DeploymentPolicy of the namespace, at most 244 characters.",
+							Description: "policyName is the name of a DeploymentPolicy in the namespace, at most 244 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"policy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "policy is one that need not be there.",
+							Description: "policy is the spec of a DeploymentPolicy that need not exist.",
 							Ref:         ref(edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName()),
 						},
 					},
 					"patternName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "patternName is a DeploymentPattern of the namespace, at most 244 characters. All nodes are judged as if they had it.",
+							Description: "patternName is the name of a DeploymentPattern in the namespace, at most 244 characters. Every node is checked as if it had the pattern.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"pattern": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pattern is one that need not be there. All nodes are judged as if they had it.",
+							Description: "pattern is the spec of a DeploymentPattern that need not exist. Every node is checked as if it had the pattern.",
 							Ref:         ref(edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName()),
 						},
 					},
@@ -3905,7 +3905,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "services are taken in the place of those that are there with the same org, url, version and arch, at most 16.",
+							Description: "services replace existing services with the same org, url, version and arch, and need not exist. At most 16.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3924,7 +3924,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "nodes are taken as they are here, whether they are there or not, at most 128.",
+							Description: "nodes are nodes to check with the policies and facts given here, whether or not they exist. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3943,7 +3943,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "nodeNames are EdgeNodes that are there, at most 1000. Where nodes and nodeNames are both empty, all nodes are judged that the namespace reaches.",
+							Description: "nodeNames are the names of existing EdgeNodes, at most 1000. If both nodes and nodeNames are empty, all nodes that the namespace reaches are checked.",
 							MaxItems:    ptr.To[int64](1000),
 							AllOf: []spec.Schema{
 								{
@@ -3981,7 +3981,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is status.continue of the answer before, with the same question. At most 63 characters.",
+							Description: "continue is status.continue of the previous response to the same request. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3999,12 +3999,12 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeployCheckStatus is the answer.",
+				Description: "DeployCheckStatus is the result of a check.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"deployable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployable says whether anything would be deployed to any of the nodes.",
+							Description: "deployable is true if something would be deployed to at least one node.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -4017,7 +4017,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are about the policy or pattern itself, as the hub gives them when it is written. At most 32, of at most 1024 characters.",
+							Description: "warnings are the warnings about the policy or pattern itself that the hub returns when it is written. At most 32, each of at most 1024 characters.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4031,7 +4031,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 					},
 					"selected": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selected is how many nodes something would be deployed to.",
+							Description: "selected is the number of nodes to which something would be deployed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4047,7 +4047,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "excluded counts the other nodes, by the first rule that excludes them, at most 32.",
+							Description: "excluded counts the other nodes by the first rule that excludes them, at most 32 rules.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4065,7 +4065,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "nodes says it of each node, ordered by name.",
+							Description: "nodes contains the result for each node, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4078,7 +4078,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is set if there are more nodes: repeat the check with this value. At most 63 characters.",
+							Description: "continue is set if there are more nodes: repeat the check with this value in spec.continue. At most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4096,7 +4096,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPattern(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPattern deploys a list of services to each node that names the pattern in spec.pattern, and is in one of the sets that are bound to the namespace of the pattern.",
+				Description: "DeploymentPattern deploys a list of services to each node that names the pattern in spec.pattern and is in a set that is bound to the namespace of the pattern.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4115,21 +4115,21 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPattern(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.",
+							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters, because the names of placements are derived from it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what is deployed. Users write it.",
+							Description: "spec defines the services to deploy. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status says what came of it. The hub writes it.",
+							Description: "status represents the observed state of the pattern's placements. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeploymentStatus{}.OpenAPIModelName()),
 						},
@@ -4147,7 +4147,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternList(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPatternList is a list of DeploymentPattern.",
+				Description: "DeploymentPatternList is a list of DeploymentPatterns.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4173,7 +4173,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternList(ref common.ReferenceCal
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the patterns.",
+							Description: "items is the list of DeploymentPatterns.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4197,12 +4197,12 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPatternSpec says which services are deployed.",
+				Description: "DeploymentPatternSpec defines the services to deploy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"label": {
 						SchemaProps: spec.SchemaProps{
-							Description: "label is a short text for people, at most 253 characters.",
+							Description: "label is a short human-readable name, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4210,7 +4210,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref common.ReferenceCal
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is a text for people, at most 4096 characters.",
+							Description: "description is a human-readable description, at most 4096 characters.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4238,7 +4238,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref common.ReferenceCal
 					},
 					"clusterNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterNamespace is the namespace that all services are deployed to, a DNS label of at most 63 characters. With it, the pattern is only for nodes that have that namespace alone; without it (the default), only for those that deploy to any namespace. It is ignored on devices.",
+							Description: "clusterNamespace is the namespace to which all services are deployed, a DNS label of at most 63 characters. If it is set, the pattern is deployed only to namespace-scoped nodes of this namespace; otherwise (the default) only to cluster-scoped nodes. It is ignored for devices.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4276,7 +4276,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicy(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPolicy deploys a service to all nodes that match. It reaches the nodes of the sets that are bound to its namespace (ManagedClusterSetBinding), and no others.",
+				Description: "DeploymentPolicy deploys a service to all nodes that match. It reaches only the nodes of the sets that are bound to its namespace by a ManagedClusterSetBinding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4295,21 +4295,21 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicy(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.",
+							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters, because the names of placements are derived from it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what is deployed, and where. Users write it.",
+							Description: "spec defines the service to deploy and the nodes to deploy it to. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status says what came of it. The hub writes it.",
+							Description: "status represents the observed state of the policy's placements. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.DeploymentStatus{}.OpenAPIModelName()),
 						},
@@ -4327,7 +4327,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicyList(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPolicyList is a list of DeploymentPolicy.",
+				Description: "DeploymentPolicyList is a list of DeploymentPolicies.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4353,7 +4353,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicyList(ref common.ReferenceCall
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the policies.",
+							Description: "items is the list of DeploymentPolicies.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4377,12 +4377,12 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentPolicySpec says which service is deployed where.",
+				Description: "DeploymentPolicySpec defines the service to deploy and the nodes to deploy it to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"label": {
 						SchemaProps: spec.SchemaProps{
-							Description: "label is a short text for people, at most 253 characters.",
+							Description: "label is a short human-readable name, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4390,7 +4390,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is a text for people, at most 4096 characters.",
+							Description: "description is a human-readable description, at most 4096 characters.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4413,7 +4413,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
+							Description: "properties are the properties with which the constraints of the other side are evaluated, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4432,7 +4432,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							Description: "constraints are expressions that the other side must satisfy, all of them: at most 64, each of at most 4096 characters, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A comparison with a property that does not exist is false, even with !=. AND has a higher precedence than OR. An empty list is satisfied by every other side.",
 							MaxItems:    ptr.To[int64](64),
 							AllOf: []spec.Schema{
 								{
@@ -4490,12 +4490,12 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentStatus(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeploymentStatus says what came of a policy or a pattern.",
+				Description: "DeploymentStatus represents the observed state of a policy or a pattern.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about.",
+							Description: "observedGeneration is the metadata.generation that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -4510,7 +4510,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Valid, Placed and Running, at most 16.",
+							Description: "conditions represent the latest observations of the state. The types are Valid, Placed and Running. At most 16.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4539,7 +4539,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "excluded counts those that nothing is deployed to, by the first rule that says so, at most 32.",
+							Description: "excluded counts the nodes to which nothing is deployed, by the first rule that excludes them, at most 32 rules.",
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4563,7 +4563,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNode(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.",
+				Description: "EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent registers. Users write the spec, which is the node policy. Only the agent of the node writes the status. The hub derives these properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4589,14 +4589,14 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNode(ref common.ReferenceCallback) common
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update the edgenode, by its name or by a set.",
+							Description: "spec is the node policy: the properties of the node, and its constraints on services. Users who may update the edgenode, by its name or by a set, write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status are the facts of the node. Its own agent writes them.",
+							Description: "status contains the facts of the node. Its own agent writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName()),
 						},
@@ -4613,7 +4613,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeList(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeNodeList is a list of EdgeNode.",
+				Description: "EdgeNodeList is a list of EdgeNodes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4639,7 +4639,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeList(ref common.ReferenceCallback) co
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the nodes.",
+							Description: "items is the list of EdgeNodes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4668,7 +4668,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"nodeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces there.",
+							Description: "nodeType is cluster (the default) or device. Nothing is delivered to devices: only rules and checks support them, and ignore namespaces for them.",
 							Default:     "cluster",
 							MaxLength:   ptr.To[int64](16),
 							Type:        []string{"string"},
@@ -4677,7 +4677,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 					},
 					"pattern": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are bound to its namespace.",
+							Description: "pattern is the DeploymentPattern of the node, as <namespace>/<name>. A node with a pattern gets the services of the pattern, and none of a DeploymentPolicy. By default, a node has no pattern. A pattern applies only to nodes of the sets that are bound to its namespace.",
 							MaxLength:   ptr.To[int64](317),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4685,7 +4685,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 					},
 					"label": {
 						SchemaProps: spec.SchemaProps{
-							Description: "label is a short text for people, at most 253 characters.",
+							Description: "label is a short human-readable name, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4693,7 +4693,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is a text for people, at most 4096 characters.",
+							Description: "description is a human-readable description, at most 4096 characters.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4709,7 +4709,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
+							Description: "properties are the properties with which the constraints of the other side are evaluated, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4728,7 +4728,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							Description: "constraints are expressions that the other side must satisfy, all of them: at most 64, each of at most 4096 characters, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A comparison with a property that does not exist is false, even with !=. AND has a higher precedence than OR. An empty list is satisfied by every other side.",
 							MaxItems:    ptr.To[int64](64),
 							AllOf: []spec.Schema{
 								{
@@ -4756,13 +4756,13 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 					},
 					"deployment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployment changes properties and constraints for deployments. Its properties replace those above that have the same name. Its constraints replace all those above, if it has any.",
+							Description: "deployment overrides properties and constraints for deployments. Its properties replace the properties above with the same names. If it has constraints, they replace all constraints above.",
 							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
 						},
 					},
 					"management": {
 						SchemaProps: spec.SchemaProps{
-							Description: "management changes properties and constraints for the management of the node, in the same way. The hub keeps it, and decides nothing by it.",
+							Description: "management overrides properties and constraints for the management of the node, in the same way. The hub stores it and does not use it.",
 							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
 						},
 					},
@@ -4778,12 +4778,12 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every constraint on it is false. It is never 0 or empty text.",
+				Description: "EdgeNodeStatus contains the facts of a node as observed by its agent. A fact that the agent cannot observe is omitted, and is never 0 or empty: it is unknown, and every constraint on it is false.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not see nodes says its own.",
+							Description: "arch is the architecture of most nodes of the cluster as in GOARCH, such as amd64. At most 63 characters. An agent that may not list nodes reports its own architecture.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4807,7 +4807,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.",
+							Description: "kubernetesVersion is the version that the API server of the cluster reports, such as v1.33.3. At most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4815,7 +4815,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.",
+							Description: "namespace is the default namespace of services, a DNS label of 1 to 63 characters. If the node is namespace-scoped, it is the namespace of the agent; otherwise it is a different one, openhorizon-agent unless a flag of the agent sets another one.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4823,14 +4823,14 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"namespaceScoped": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace. As long as it is not known, nothing is deployed.",
+							Description: "namespaceScoped is true for an agent that deploys only to its own namespace, and false for an agent that deploys to any namespace. While it is unknown, nothing is deployed.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"clusterID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterID tells clusters apart: agents of one cluster report the same. At most 253 characters. By it the hub finds that two agents would put the same into one namespace.",
+							Description: "clusterID identifies the cluster: all agents of a cluster report the same. At most 253 characters. With it, the hub detects that two agents would deploy the same objects to one namespace.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4843,7 +4843,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a namespace alone can deploy services that have such objects only where they are there already.",
+							Description: "clusterObjects are the cluster-scoped objects that exist in the cluster, as far as the agent knows, at most 256. A namespace-scoped agent can deploy services with such objects only if the objects already exist.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4857,7 +4857,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"reportTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reportTime is when the agent wrote the facts.",
+							Description: "reportTime is the time at which the agent wrote the facts.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4873,7 +4873,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements; users read them.",
+				Description: "EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements, and users read them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4892,21 +4892,21 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is the name of the policy or pattern with a hash that includes the node. The labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.",
+							Description: "metadata is the standard object metadata. The name is the name of the policy or pattern, followed by a hash that includes the node. The labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what is placed where.",
+							Description: "spec defines the services and the node that they are placed on.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgePlacementSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status says how far it has come.",
+							Description: "status represents the observed state of the placement.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgePlacementStatus{}.OpenAPIModelName()),
 						},
@@ -4924,7 +4924,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementList(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgePlacementList is a list of EdgePlacement.",
+				Description: "EdgePlacementList is a list of EdgePlacements.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4950,7 +4950,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementList(ref common.ReferenceCallbac
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the placements.",
+							Description: "items is the list of EdgePlacements.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4974,7 +4974,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementSpec(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgePlacementSpec says what is placed where. The node and the origin cannot be changed.",
+				Description: "EdgePlacementSpec defines services and the node that they are placed on. The node and the origin are immutable.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"node": {
@@ -4989,7 +4989,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementSpec(ref common.ReferenceCallbac
 					},
 					"origin": {
 						SchemaProps: spec.SchemaProps{
-							Description: "origin is the policy or pattern of the namespace that this is of.",
+							Description: "origin is the policy or pattern that the placement belongs to, in the same namespace.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.PlacementOrigin{}.OpenAPIModelName()),
 						},
@@ -5027,19 +5027,19 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgePlacementStatus says how far a placement has come.",
+				Description: "EdgePlacementStatus represents the observed state of a placement.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about.",
+							Description: "observedGeneration is the metadata.generation that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Pending, Delivering, Running, Failed or Removing. It is Running only when the cluster says so.",
+							Description: "state is Pending, Delivering, Running, Failed or Removing. It is Running only if the cluster reports that.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5047,7 +5047,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, one word, at most 63 characters.",
+							Description: "reason is a CamelCase word for why the placement is in this state, at most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5055,7 +5055,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says it in words, at most 1024 characters.",
+							Description: "message is a human-readable description of the reason, at most 1024 characters.",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5071,7 +5071,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 					},
 					"lastTransitionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastTransitionTime is when the state changed last.",
+							Description: "lastTransitionTime is the last time the state changed.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -5087,7 +5087,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a service. They start again when the policy or pattern, or one of its services, changes.",
+							Description: "attempts are the versions of services that were tried on the node, at most 64. They are recorded if a policy or pattern names several versions of a service, and start over when the policy or pattern, or one of its services, changes.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -5101,7 +5101,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 					},
 					"attemptsOf": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.",
+							Description: "attemptsOf is a hash of the policy or pattern and of the services that the attempts refer to, at most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5119,7 +5119,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeService(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects, with the same spec.url.",
+				Description: "EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects with the same spec.url.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5138,21 +5138,21 @@ func schema_pkg_apis_edge_v1alpha1_EdgeService(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name follows from url, version and arch, so that each is there once in a namespace: <url>--<version>--<arch>, or, if that is no name, what is left of it and a hash. The server says which one it has to be; \"kubectl hub edge import\" knows it.",
+							Description: "metadata is the standard object metadata. The name is derived from url, version and arch, so that each combination exists once in a namespace: <url>--<version>--<arch>, or, if that is not a valid name, a shortened form with a hash. If the name is wrong, the error of the server contains the right one; \"kubectl hub edge import\" sets it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the service. Users write it. url, version and arch cannot be changed.",
+							Description: "spec defines the service. Users write it. url, version and arch are immutable.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.",
+							Description: "status describes the content of the service's archive. Only the hub writes it, together with the spec.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeServiceStatus{}.OpenAPIModelName()),
 						},
@@ -5170,7 +5170,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceList(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeServiceList is a list of EdgeService.",
+				Description: "EdgeServiceList is a list of EdgeServices.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5196,7 +5196,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceList(ref common.ReferenceCallback)
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the services.",
+							Description: "items is the list of EdgeServices.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5220,12 +5220,12 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeServiceSpec is a version of a service.",
+				Description: "EdgeServiceSpec defines one version of a service for one architecture.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"label": {
 						SchemaProps: spec.SchemaProps{
-							Description: "label is a short text for people, at most 253 characters.",
+							Description: "label is a short human-readable name, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5233,7 +5233,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is a text for people, at most 4096 characters.",
+							Description: "description is a human-readable description, at most 4096 characters.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5241,7 +5241,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"documentation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "documentation says where the service is documented, at most 2048 characters.",
+							Description: "documentation is the location of the service's documentation, at most 2048 characters.",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5249,14 +5249,14 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"public": {
 						SchemaProps: spec.SchemaProps{
-							Description: "public says that policies and patterns of all namespaces may use the service. The default is false: those of its own namespace may, and those written by users who may get the EdgeService.",
+							Description: "public allows policies and patterns of all namespaces to use the service. The default is false: only those of its own namespace may use it, and those written by users who may get the EdgeService.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; my-service.example.com is a good one.",
+							Description: "url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; a name such as my-service.example.com is recommended.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -5266,7 +5266,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are the same in ranges, and different services. 1 to 63 characters.",
+							Description: "version is the version of the service: 1 to 3 numbers separated by dots, such as 1.0.1, optionally with a suffix for a prerelease, such as 1.0.1-rc1. 1.0 and 1.0.0 are equal in ranges, but are different services. 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5276,7 +5276,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. \"*\" stands for all architectures, and is used if no service has the architecture of the node.",
+							Description: "arch is the architecture of the images as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. \"*\" stands for all architectures, and is used if no service has the architecture of the node.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5308,13 +5308,13 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"deployment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a service for devices.",
+							Description: "deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with this field can be deployed to devices.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"clusterDeployment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and clusterDeployment is required.",
+							Description: "clusterDeployment is the deployment for clusters. A service with this field can be deployed to clusters. One of deployment and clusterDeployment is required.",
 							Ref:         ref(edgev1alpha1.ClusterDeployment{}.OpenAPIModelName()),
 						},
 					},
@@ -5337,26 +5337,26 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeServiceStatus is the content that the hub found in the archive of a service.",
+				Description: "EdgeServiceStatus describes the content of a service's archive.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation of the archive that was read.",
+							Description: "observedGeneration is the metadata.generation of the archive that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is how many Kubernetes objects there are in the archive.",
+							Description: "objects is the number of Kubernetes objects in the archive.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"embeddedNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.",
+							Description: "embeddedNamespace is the only namespace that the archive names, if it names exactly one. It applies if neither policy nor pattern sets clusterNamespace. It is recommended not to name a namespace in archives, so that the user who deploys the service chooses it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5368,7 +5368,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.",
+							Description: "namespaces are all namespaces that objects of the archive name, in alphabetical order, at most 64. All of them are replaced by the target namespace.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5387,7 +5387,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterScoped are the objects that are in no namespace, at most 64. An agent that has a namespace alone cannot make them.",
+							Description: "clusterScoped are the cluster-scoped objects of the archive, at most 64. A namespace-scoped agent cannot create them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5400,7 +5400,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallbac
 					},
 					"more": {
 						SchemaProps: spec.SchemaProps{
-							Description: "more is how many namespaces and objects are not in these lists.",
+							Description: "more is the number of namespaces and objects that these lists omit.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5417,12 +5417,12 @@ func schema_pkg_apis_edge_v1alpha1_ExcludedNodes(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExcludedNodes counts nodes that one rule excludes.",
+				Description: "ExcludedNodes counts the nodes that one rule excludes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the rule, one word, as in DeployChecks. 1 to 63 characters.",
+							Description: "reason is a CamelCase word for the rule, as in DeployChecks. 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5432,7 +5432,7 @@ func schema_pkg_apis_edge_v1alpha1_ExcludedNodes(ref common.ReferenceCallback) c
 					},
 					"nodes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodes is how many, 0 or more.",
+							Description: "nodes is the number of nodes, 0 or more.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5450,12 +5450,12 @@ func schema_pkg_apis_edge_v1alpha1_Input(ref common.ReferenceCallback) common.Op
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Input is the value of a variable. It is no place for secrets: users who may read the object can read it.",
+				Description: "Input is the value of a variable. It must not contain secrets: all users who may read the object can read it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the variable, as the service has it in userInput, 1 to 128 characters.",
+							Description: "name is the name of the variable, as in userInput of the service, 1 to 128 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](128),
@@ -5465,7 +5465,7 @@ func schema_pkg_apis_edge_v1alpha1_Input(ref common.ReferenceCallback) common.Op
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value of the variable, of the type that the service says: a text of at most 4096 characters, a number, true or false, or a list of at most 128 texts.",
+							Description: "value is the value of the variable, of the type that the service declares: a string of at most 4096 characters, a number, a boolean, or a list of at most 128 strings.",
 							Ref:         ref(edgev1alpha1.Value{}.OpenAPIModelName()),
 						},
 					},
@@ -5482,12 +5482,12 @@ func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NodeCounts are numbers of nodes, each 0 or more.",
+				Description: "NodeCounts contains numbers of nodes, each 0 or more.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reached": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reached are the nodes of the sets that are bound to the namespace.",
+							Description: "reached is the number of nodes in the sets that are bound to the namespace.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5496,7 +5496,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) comm
 					},
 					"selected": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selected are those of them that all rules let in.",
+							Description: "selected is the number of these nodes that no rule excludes.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5514,7 +5514,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) comm
 					},
 					"running": {
 						SchemaProps: spec.SchemaProps{
-							Description: "running are those where the cluster says that all runs.",
+							Description: "running is the number of nodes whose cluster reports that everything runs.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5523,7 +5523,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) comm
 					},
 					"failed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failed are those with a placement that is Failed.",
+							Description: "failed is the number of nodes whose placement is Failed.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5541,12 +5541,12 @@ func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NodeVerdict says what would be deployed to a node.",
+				Description: "NodeVerdict is the result of a check for one node.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"node": {
 						SchemaProps: spec.SchemaProps{
-							Description: "node is the name of it, at most 63 characters.",
+							Description: "node is the name of the node, at most 63 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5554,7 +5554,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) com
 					},
 					"deployable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployable says whether all of the policy or pattern would be deployed to it.",
+							Description: "deployable is true if the whole policy or pattern would be deployed to the node.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -5567,7 +5567,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "services say it of each service: 1 of a policy, at most 32 of a pattern.",
+							Description: "services contains the result for each service: 1 for a policy, at most 32 for a pattern.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5580,14 +5580,14 @@ func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) com
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why not, one word: of several services that of the first that does not fit by itself. At most 63 characters.",
+							Description: "reason is a CamelCase word for why the node is excluded. With several services, it is the reason of the first that cannot be deployed on its own. At most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says it in words, at most 1024 characters.",
+							Description: "message is a human-readable description of the reason, at most 1024 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5610,7 +5610,7 @@ func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"serviceUrl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceUrl is the name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.",
+							Description: "serviceUrl is the name of the service, as in spec.url of its EdgeServices, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -5620,7 +5620,7 @@ func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) 
 					},
 					"serviceOrgid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. In another namespace, an EdgeService must be public, or the user who writes the pattern must have the permission to get it.",
+							Description: "serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. An EdgeService in another namespace must be public, or the user who writes the pattern must have the permission to get it. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5641,7 +5641,7 @@ func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.",
+							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. A node gets the first version, by priority, that fits it.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
@@ -5672,7 +5672,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacedService(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Description: "name is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -5692,7 +5692,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacedService(ref common.ReferenceCallback) c
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version that is placed, 1 to 63 characters.",
+							Description: "version is the placed version of the service, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5702,7 +5702,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacedService(ref common.ReferenceCallback) c
 					},
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch of it, 1 to 63 characters.",
+							Description: "arch is the architecture of the EdgeService, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5712,7 +5712,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacedService(ref common.ReferenceCallback) c
 					},
 					"targetNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetNamespace is the namespace of the cluster, 1 to 63 characters.",
+							Description: "targetNamespace is the namespace of the cluster that the service is deployed to, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5731,7 +5731,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacementOrigin(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementOrigin is a policy or a pattern.",
+				Description: "PlacementOrigin identifies a policy or a pattern.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5746,7 +5746,7 @@ func schema_pkg_apis_edge_v1alpha1_PlacementOrigin(ref common.ReferenceCallback)
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of it, 1 to 244 characters.",
+							Description: "name is the name of the policy or pattern, 1 to 244 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](244),
@@ -5765,7 +5765,7 @@ func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Policy has the properties of one side of a deployment, and the constraints on the other side.",
+				Description: "Policy contains the properties of one side of a deployment, and its constraints on the other side.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"properties": {
@@ -5778,7 +5778,7 @@ func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.O
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
+							Description: "properties are the properties with which the constraints of the other side are evaluated, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -5797,7 +5797,7 @@ func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.O
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							Description: "constraints are expressions that the other side must satisfy, all of them: at most 64, each of at most 4096 characters, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A comparison with a property that does not exist is false, even with !=. AND has a higher precedence than OR. An empty list is satisfied by every other side.",
 							MaxItems:    ptr.To[int64](64),
 							AllOf: []spec.Schema{
 								{
@@ -5840,7 +5840,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.",
+							Description: "name is the name of the service, as in spec.url of its EdgeServices, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -5850,7 +5850,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"org": {
 						SchemaProps: spec.SchemaProps{
-							Description: "org is the namespace of the EdgeServices. The default is the namespace of the policy. In another namespace, an EdgeService must be public, or the user who writes the policy must have the permission to get it.",
+							Description: "org is the namespace of the EdgeServices. The default is the namespace of the policy. An EdgeService in another namespace must be public, or the user who writes the policy must have the permission to get it. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5858,7 +5858,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture to deploy, such as amd64. \"\" (the default) and \"*\" mean the architecture of each node.",
+							Description: "arch is the architecture of the service, such as amd64. \"\" (the default) and \"*\" mean the architecture of each node.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5866,7 +5866,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"clusterNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterNamespace is the namespace to deploy to, a DNS label of at most 63 characters. It takes precedence over a namespace in the archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else the namespace of the agent. It is ignored on devices.",
+							Description: "clusterNamespace is the namespace to which the service is deployed, a DNS label of at most 63 characters. It takes precedence over a namespace in the archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else the namespace of the agent. It is ignored for devices.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5879,7 +5879,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.",
+							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. A node gets the first version, by priority, that fits it.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
@@ -5905,12 +5905,12 @@ func schema_pkg_apis_edge_v1alpha1_Priority(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Priority is the place of a version among several.",
+				Description: "Priority is the priority of a version among the versions of a service, and how often it is retried.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"priority_value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "priority_value is the place: the lowest is tried first. 1 to 1000, each once among the versions of a service.",
+							Description: "priority_value is the priority, 1 to 1000: the version with the lowest value is tried first. It must be unique among the versions of a service.",
 							Default:     0,
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](1000),
@@ -5920,7 +5920,7 @@ func schema_pkg_apis_edge_v1alpha1_Priority(ref common.ReferenceCallback) common
 					},
 					"retries": {
 						SchemaProps: spec.SchemaProps{
-							Description: "retries is how often a version that does not start is tried again before the next one is, 0 to 100. The default is 0.",
+							Description: "retries is the number of times that a version that does not start is retried before the next version is tried, 0 to 100. The default is 0.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
@@ -5929,7 +5929,7 @@ func schema_pkg_apis_edge_v1alpha1_Priority(ref common.ReferenceCallback) common
 					},
 					"retry_durations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "retry_durations is the time in which the retries have to happen, in seconds, 0 to 604800 (a week). The default is 0: no time is set.",
+							Description: "retry_durations is the time window of the retries in seconds, 0 to 604800 (a week). The default is 0: no limit.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](604800),
 							Type:        []string{"integer"},
@@ -5938,7 +5938,7 @@ func schema_pkg_apis_edge_v1alpha1_Priority(ref common.ReferenceCallback) common
 					},
 					"verified_durations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verified_durations is how long a version has to run until it counts as started, in seconds, 0 to 604800 (a week). The default is 0: as soon as the cluster says that it runs.",
+							Description: "verified_durations is the time in seconds that a version must run before it counts as started, 0 to 604800 (a week). The default is 0: it counts as started as soon as the cluster reports that it runs.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](604800),
 							Type:        []string{"integer"},
@@ -5956,12 +5956,12 @@ func schema_pkg_apis_edge_v1alpha1_Property(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Property is a fact or an intent that constraints are about.",
+				Description: "Property is a fact or an intent that constraints refer to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other scripts. It does not begin as a number does, and is not \"in\". Each name is there once in a list. Properties that the hub makes itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.",
+							Description: "name is the name of the property, 1 to 128 characters. It may contain letters of any script, digits and the characters _ - / ! ? + ~ ' . and must not begin like a number or be \"in\". Each name must be unique in a list. Built-in properties, such as openhorizon.arch and openhorizon.service.url, are removed from the specs of users, with a warning.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](128),
@@ -5971,13 +5971,13 @@ func schema_pkg_apis_edge_v1alpha1_Property(ref common.ReferenceCallback) common
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is a text of at most 1024 characters, a number, or true or false.",
+							Description: "value is a string of at most 1024 characters, a number or a boolean.",
 							Ref:         ref(edgev1alpha1.Value{}.OpenAPIModelName()),
 						},
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or \"list of strings\" (a text with commas between the entries). The default is the JSON type of value.",
+							Description: "type defines how value is compared: string, version (1 to 3 numbers separated by dots, such as 1.2.0), boolean, int, float, or \"list of strings\" (a string of items separated by commas). The default is the JSON type of value.",
 							MaxLength:   ptr.To[int64](16),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6001,7 +6001,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceInput(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"serviceOrgid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceOrgid is the namespace of the service. The default is the namespace of the object that has the input.",
+							Description: "serviceOrgid is the namespace of the service. The default is the namespace of the object that contains the input. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6009,7 +6009,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceInput(ref common.ReferenceCallback) co
 					},
 					"serviceUrl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceUrl is the name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Description: "serviceUrl is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -6019,7 +6019,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceInput(ref common.ReferenceCallback) co
 					},
 					"serviceArch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceArch is the architecture that the variables are for. \"\" (the default) and \"*\" are all.",
+							Description: "serviceArch is the architecture to which the variables apply. \"\" (the default) and \"*\" mean all architectures.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6027,7 +6027,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceInput(ref common.ReferenceCallback) co
 					},
 					"serviceVersionRange": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceVersionRange are the versions that the variables are for, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version is the range from there on. The default is all versions. At most 128 characters.",
+							Description: "serviceVersionRange is the range of versions to which the variables apply, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version means that version and all later ones. The default is all versions. At most 128 characters.",
 							MaxLength:   ptr.To[int64](128),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6068,12 +6068,12 @@ func schema_pkg_apis_edge_v1alpha1_ServiceVerdict(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceVerdict says what would be deployed of a service.",
+				Description: "ServiceVerdict is the result of a check for one service on one node.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the service, at most 253 characters.",
+							Description: "name is the name of the service, at most 253 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6089,7 +6089,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceVerdict(ref common.ReferenceCallback) 
 					},
 					"deployable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployable says whether a version would be deployed.",
+							Description: "deployable is true if a version of the service would be deployed.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -6097,28 +6097,28 @@ func schema_pkg_apis_edge_v1alpha1_ServiceVerdict(ref common.ReferenceCallback) 
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version that would be deployed, at most 63 characters.",
+							Description: "version is the version that would be deployed, at most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"targetNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetNamespace is where, at most 63 characters.",
+							Description: "targetNamespace is the namespace to which the service would be deployed, at most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why not, one word: for several versions that of the one that is tried first. At most 63 characters.",
+							Description: "reason is a CamelCase word for why no version would be deployed. With several versions, it is the reason of the one that is tried first. At most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says it in words, of each version that is not deployed. At most 4096 characters.",
+							Description: "message is a human-readable description for each version that would not be deployed. At most 4096 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6134,12 +6134,12 @@ func schema_pkg_apis_edge_v1alpha1_ServiceVersion(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceVersion is one version of a service that may be deployed.",
+				Description: "ServiceVersion is a version of a service that may be deployed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.",
+							Description: "version is the version of the service, exactly as in spec.version of the EdgeService, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -6149,7 +6149,7 @@ func schema_pkg_apis_edge_v1alpha1_ServiceVersion(ref common.ReferenceCallback) 
 					},
 					"priority": {
 						SchemaProps: spec.SchemaProps{
-							Description: "priority says which version is tried first. Versions without it come last, in the order of the list.",
+							Description: "priority defines the order in which versions are tried. Versions without a priority come last, in the order of the list.",
 							Ref:         ref(edgev1alpha1.Priority{}.OpenAPIModelName()),
 						},
 					},
@@ -6166,7 +6166,7 @@ func schema_pkg_apis_edge_v1alpha1_Value(ref common.ReferenceCallback) common.Op
 	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.",
+				Description: "Value is a string, a number, a boolean, or a list of strings. Its JSON form is the plain value.",
 				OneOf:       common.GenerateOpenAPIV3OneOfSchema(edgev1alpha1.Value{}.OpenAPIV3OneOfTypes()),
 				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
 			},
@@ -6174,7 +6174,7 @@ func schema_pkg_apis_edge_v1alpha1_Value(ref common.ReferenceCallback) common.Op
 	}, common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.",
+				Description: "Value is a string, a number, a boolean, or a list of strings. Its JSON form is the plain value.",
 				Type:        edgev1alpha1.Value{}.OpenAPISchemaType(),
 				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
 			},
@@ -6186,12 +6186,12 @@ func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Variable conditions how a service runs.",
+				Description: "Variable is a parameter of a service.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the variable, 1 to 128 characters.",
+							Description: "name is the name of the variable, 1 to 128 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](128),
@@ -6201,7 +6201,7 @@ func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common
 					},
 					"label": {
 						SchemaProps: spec.SchemaProps{
-							Description: "label is a short text for people, at most 253 characters.",
+							Description: "label is a short human-readable name, at most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6209,7 +6209,7 @@ func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type of the values: string (the default), int, float, boolean, or \"list of strings\".",
+							Description: "type is the type of the values: string (the default), int, float, boolean, or \"list of strings\".",
 							MaxLength:   ptr.To[int64](16),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6217,7 +6217,7 @@ func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common
 					},
 					"defaultValue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "defaultValue is the value where none is set, written as text whatever the type, at most 4096 characters. A variable without it has to be set by the policy or the pattern.",
+							Description: "defaultValue is the value if no other is set, as a string for every type, at most 4096 characters. The policy or the pattern must set a variable that has no default.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6234,7 +6234,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "VersionAttempt says what came of a version of a service that was tried on a node.",
+				Description: "VersionAttempt is the result of a version of a service that was tried on a node.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"org": {
@@ -6249,7 +6249,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Description: "name is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -6259,7 +6259,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the service, 1 to 63 characters.",
+							Description: "version is the version of the service, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -6269,7 +6269,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no other fits.",
+							Description: "state is Retrying, Removing, GivenUp or Verified. It is empty for a version that has not been failing for long enough to count, or that has failed while no other version fits.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6277,7 +6277,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"failures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failures is how often the version has failed within its retry_durations, 0 to 101.",
+							Description: "failures is the number of times that the version failed within its retry_durations, 0 to 101.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](101),
 							Type:        []string{"integer"},
@@ -6286,19 +6286,19 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"failingSince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.",
+							Description: "failingSince is the time since when the version has been failing, if it fails. A failure counts after a minute.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"firstFailureTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "firstFailureTime is when the first of these failures was seen.",
+							Description: "firstFailureTime is the time of the first of these failures.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"lastFailureTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastFailureTime is when the last one was seen.",
+							Description: "lastFailureTime is the time of the last of these failures.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6312,7 +6312,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why it failed last, at most 1024 characters.",
+							Description: "message is a human-readable description of the last failure, at most 1024 characters.",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6331,7 +6331,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster answers with a Secret in the namespace of the request, which has a kubeconfig. The subresource token answers with a short-lived token. Deleting the request ends the access.",
+				Description: "AccessRequest requests access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster responds with a Secret in the namespace of the request, which contains a kubeconfig. The subresource token returns a short-lived token. Deleting the request revokes the access.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6350,21 +6350,21 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.",
+							Description: "metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile when it knows the provider of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the requested access. The requester writes it.",
+							Description: "spec defines the requested access. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer. The hub and the cluster provider write it.",
+							Description: "status represents the observed state of the request. The hub and the cluster provider write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName()),
 						},
@@ -6381,7 +6381,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequestList is a list of AccessRequest.",
+				Description: "AccessRequestList is a list of AccessRequests.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6407,7 +6407,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref common.ReferenceCall
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the requests.",
+							Description: "items are the AccessRequests.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6431,36 +6431,36 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be set.",
+				Description: "AccessRequestSpec defines the requested access: the cluster, the rights and the lifetime. Exactly one of token and oidc must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.",
+							Description: "clusterRef references the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.",
 							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"requestRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that Cluster. Once set, it can be neither changed nor removed.",
+							Description: "requestRef references a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that Cluster. Once set, it can be neither changed nor removed.",
 							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"token": {
 						SchemaProps: spec.SchemaProps{
-							Description: "token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed here are taken back.",
+							Description: "token requests access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed from it are revoked.",
 							Ref:         ref(openmcpv1alpha1.TokenConfig{}.OpenAPIModelName()),
 						},
 					},
 					"oidc": {
 						SchemaProps: spec.SchemaProps{
-							Description: "oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.",
+							Description: "oidc requests access for users and groups of an OIDC provider. Not all cluster providers support this.",
 							Ref:         ref(openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName()),
 						},
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.",
+							Description: "ttl is the lifetime of the request since its creation, such as 24h or 1h30m. After it, the hub deletes the request, which revokes the access. It must be above 0 in a new request. If it is not set, the request exists until it is deleted.",
 							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -6476,12 +6476,12 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequestStatus is the answer to an AccessRequest.",
+				Description: "AccessRequestStatus represents the observed state of an AccessRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
+							Description: "observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -6490,7 +6490,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
+							Description: "phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied AccessRequest is not granted later. At most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -6507,7 +6507,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
+							Description: "conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and Prepared and AccessReady of an AccessRequest.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -6521,7 +6521,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The cluster provider writes it.",
+							Description: "secretRef references the Secret with the kubeconfig, in the namespace of the request. The key in the Secret is kubeconfig. The cluster provider writes the field.",
 							Ref:         ref(openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -6538,7 +6538,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessToken asks for a short-lived token of an AccessRequest that is granted. Send it to the subresource token of the request. It is stored nowhere.",
+				Description: "AccessToken requests a short-lived token of a granted AccessRequest. It is created with the subresource token of the request, and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6564,14 +6564,14 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the requested token. The requester writes it.",
+							Description: "spec defines the requested token. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the token. The server writes it.",
+							Description: "status contains the token. The server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName()),
 						},
@@ -6588,12 +6588,12 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessTokenSpec is the requested token.",
+				Description: "AccessTokenSpec defines the requested token.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"expirationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationSeconds is the requested lifetime of the token, in seconds: from 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token outlives its request; a warning says so.",
+							Description: "expirationSeconds is the requested lifetime of the token in seconds, 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour). A value outside of this range is replaced by its nearest limit, and no token outlives its request; the response has a warning in these cases.",
 							Default:     3600,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -6629,19 +6629,19 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessTokenStatus is a token and all that is needed to use it.",
+				Description: "AccessTokenStatus contains a token and everything that is required to use it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"token": {
 						SchemaProps: spec.SchemaProps{
-							Description: "token is the token. It is empty in the answer to a dry run.",
+							Description: "token is the token. It is empty in the response to a dry run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"expirationTimestamp": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationTimestamp is when the token expires, by the clock of the cluster.",
+							Description: "expirationTimestamp is the time at which the token expires, by the clock of the cluster.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6654,14 +6654,14 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref common.ReferenceCall
 					},
 					"certificateAuthorityData": {
 						SchemaProps: spec.SchemaProps{
-							Description: "certificateAuthorityData has the PEM certificates of the authorities that sign the API server's certificate.",
+							Description: "certificateAuthorityData contains the PEM-encoded certificates of the authorities that sign the API server's certificate.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"kubeconfig": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubeconfig is a complete kubeconfig with server, authorities and token. It is empty in the answer to a dry run.",
+							Description: "kubeconfig is a complete kubeconfig with server, authorities and token. It is empty in the response to a dry run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6678,7 +6678,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Cluster(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its ClusterProfile says. To get a cluster, make a ClusterRequest; to get access to one, make an AccessRequest.",
+				Description: "Cluster is a Kubernetes cluster that a cluster provider creates and maintains according to its ClusterProfile. To get a cluster, create a ClusterRequest; to get access to one, create an AccessRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6697,21 +6697,21 @@ func schema_pkg_apis_openmcp_v1alpha1_Cluster(ref common.ReferenceCallback) comm
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion, and can add information in the annotation clusters.openmcp.cloud/providerinfo.",
+							Description: "metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion, and can set the annotation clusters.openmcp.cloud/providerinfo to further information.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state. Users or the scheduler write it.",
+							Description: "spec defines the desired state of the cluster. Users or the scheduler write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The provider writes it.",
+							Description: "status represents the observed state of the cluster. The provider writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName()),
 						},
@@ -6728,7 +6728,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterList is a list of Cluster.",
+				Description: "ClusterList is a list of Clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6754,7 +6754,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref common.ReferenceCallback) 
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the clusters.",
+							Description: "items are the Clusters.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6778,7 +6778,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProfile is a kind of cluster that a cluster provider offers: by which provider, with which of its configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.",
+				Description: "ClusterProfile describes clusters that a cluster provider offers: the provider, its configuration, and the available Kubernetes versions. Providers write ClusterProfiles; Clusters reference them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6797,14 +6797,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes the value of a label of AccessRequests, so it should have at most 63 characters.",
+							Description: "metadata is the standard object metadata. Clusters reference the profile by its name in spec.profile. The name should have at most 63 characters, since it becomes the value of a label of AccessRequests.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the offer, and the provider that makes it.",
+							Description: "spec defines the offer and its provider.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName()),
 						},
@@ -6821,7 +6821,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProfileList is a list of ClusterProfile.",
+				Description: "ClusterProfileList is a list of ClusterProfiles.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6847,7 +6847,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref common.ReferenceCal
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the profiles.",
+							Description: "items are the ClusterProfiles.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6871,12 +6871,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProfileSpec is the offer of a provider.",
+				Description: "ClusterProfileSpec defines the offer of a provider.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"providerRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of these Clusters, so it has to be a valid label value, 1 to 63 characters.",
+							Description: "providerRef references the cluster provider that creates the clusters of this profile. The name becomes the value of a label of these Clusters, so it must be a valid label value of 1 to 63 characters. Required.",
 							Default:     map[string]interface{}{},
 							AllOf: []spec.Schema{
 								{
@@ -6898,7 +6898,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 					},
 					"providerConfigRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerConfigRef names the configuration of the provider that the profile is made from; the provider decides what that is. It has to be a valid label value, 1 to 63 characters.",
+							Description: "providerConfigRef references the configuration of the provider that the profile is derived from; the provider defines what that is. The name must be a valid label value of 1 to 63 characters. Required.",
 							Default:     map[string]interface{}{},
 							AllOf: []spec.Schema{
 								{
@@ -6925,7 +6925,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "supportedVersions are the versions of Kubernetes that a Cluster can ask for, at most 512. If the list is empty, a Cluster can ask for any version.",
+							Description: "supportedVersions are the Kubernetes versions that a Cluster can request, at most 512. If the list is empty, a Cluster can request any version. Required.",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -6950,7 +6950,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that exists already, or with a new one. The Cluster stays at least as long as the request.",
+				Description: "ClusterRequest requests a cluster for a purpose. The scheduler assigns an existing Cluster or a new one. The Cluster exists at least as long as the request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6976,14 +6976,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the request. The requester writes it; it cannot be changed.",
+							Description: "spec defines the requested cluster. The requester writes it. It is immutable.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer. The scheduler writes it.",
+							Description: "status represents the observed state of the request. The scheduler writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName()),
 						},
@@ -7000,7 +7000,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestList is a list of ClusterRequest.",
+				Description: "ClusterRequestList is a list of ClusterRequests.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7026,7 +7026,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref common.ReferenceCal
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the requests.",
+							Description: "items are the ClusterRequests.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7050,12 +7050,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestSpec is the requested cluster. It cannot be changed.",
+				Description: "ClusterRequestSpec defines the requested cluster. It is immutable.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"purpose": {
 						SchemaProps: spec.SchemaProps{
-							Description: "purpose is the purpose of the cluster: one that the scheduler's configuration defines.",
+							Description: "purpose is the purpose of the cluster, 1 to 253 characters: one that the configuration of the scheduler defines. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -7064,7 +7064,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 					},
 					"waitForClusterDeletion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.",
+							Description: "waitForClusterDeletion is true if a deleted request exists until its Cluster is gone, in case the Cluster is deleted with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7080,12 +7080,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestStatus is the answer to a ClusterRequest.",
+				Description: "ClusterRequestStatus represents the observed state of a ClusterRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
+							Description: "observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -7094,7 +7094,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
+							Description: "phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied AccessRequest is not granted later. At most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7111,7 +7111,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
+							Description: "conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and Prepared and AccessReady of an AccessRequest.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7125,7 +7125,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither changed nor removed.",
+							Description: "cluster references the Cluster that is assigned to the request. The scheduler sets it. Once set, it can be neither changed nor removed.",
 							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -7142,12 +7142,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSpec is the desired state of a Cluster.",
+				Description: "ClusterSpec defines the desired state of a Cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile is the name of the ClusterProfile that the cluster is made from, at most 253 characters. The ClusterProfile has to exist. The field cannot be changed.",
+							Description: "profile is the name of the ClusterProfile of the cluster, 1 to 253 characters. The ClusterProfile must exist. Required. Immutable.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -7162,7 +7162,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterConfigs name configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.",
+							Description: "clusterConfigs reference configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7176,7 +7176,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 					},
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetes is the desired Kubernetes configuration.",
+							Description: "kubernetes defines the desired Kubernetes configuration.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName()),
 						},
@@ -7188,7 +7188,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler gives a ClusterRequest only a Cluster with its purpose.",
+							Description: "purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set. The scheduler assigns to a ClusterRequest only a Cluster with its purpose.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
@@ -7204,7 +7204,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 					},
 					"tenancy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.\n\nPossible enum values:\n - `\"Exclusive\"` means that one ClusterRequest has the cluster for itself.\n - `\"Shared\"` means that several ClusterRequests can be given the cluster.",
+							Description: "tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. Required.\n\nPossible enum values:\n - `\"Exclusive\"` means that one ClusterRequest uses the cluster exclusively.\n - `\"Shared\"` means that several ClusterRequests can use the cluster.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7224,12 +7224,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterStatus is the observed state of a Cluster.",
+				Description: "ClusterStatus represents the observed state of a Cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
+							Description: "observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -7238,7 +7238,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
+							Description: "phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied AccessRequest is not granted later. At most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7255,7 +7255,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
+							Description: "conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and Prepared and AccessReady of an AccessRequest.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7296,7 +7296,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"providerStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerStatus is an object of the provider's own with any fields, at most 128 KiB. Only the provider reads it.",
+							Description: "providerStatus is an object with fields of the provider's choice, at most 128 KiB. Only the provider reads it.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -7318,7 +7318,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.",
+							Description: "name is the name of the endpoint, such as apiserver-external, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -7328,7 +7328,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address, such as https://api.example.com:6443, at most 2048 bytes.",
+							Description: "url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes. Required.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
@@ -7346,12 +7346,12 @@ func schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "K8sConfiguration is the desired Kubernetes configuration of a cluster.",
+				Description: "K8sConfiguration defines the desired Kubernetes configuration of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the desired Kubernetes version, such as 1.33.3. It has to be one of spec.supportedVersions of the ClusterProfile, unless that list is empty. Without it, the provider chooses. The actual version is in the label clusters.openmcp.cloud/k8sversion.",
+							Description: "version is the desired Kubernetes version, such as 1.33.3, at most 253 characters. It must be one of spec.supportedVersions of the ClusterProfile, unless that list is empty. If it is not set, the provider chooses a version. The label clusters.openmcp.cloud/k8sversion has the actual version.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7367,7 +7367,7 @@ func schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.",
+				Description: "LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -7392,12 +7392,12 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OIDCConfig says which users and groups of an OIDC provider get access, and with which rights.",
+				Description: "OIDCConfig defines the users and groups of an OIDC provider that get access, and their rights.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the OIDC provider, a DNS subdomain of at most 253 characters, and not \"system\". It is the name of the user in the kubeconfig.",
+							Description: "name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not \"system\". It is also the name of the user in the kubeconfig. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -7408,7 +7408,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7419,7 +7419,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is the client that asks the OIDC provider for tokens, at most 2048 bytes. The cluster accepts tokens for this client.",
+							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7429,7 +7429,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsPrefix is put before the names of groups in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster. At most 253 characters.",
+							Description: "groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7437,7 +7437,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"groupsClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsClaim is the claim of a token that has the user's groups, at most 253 characters. The default is groups, also for an empty value.",
+							Description: "groupsClaim is the claim of a token that contains the user's groups, at most 253 characters. The default is groups, also if the value is empty.",
 							Default:     "groups",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7446,7 +7446,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernamePrefix is put before the names of users in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster. At most 253 characters.",
+							Description: "usernamePrefix is the prefix of the names of users in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7454,7 +7454,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"usernameClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernameClaim is the claim of a token that has the user's name, at most 253 characters. The default is sub, also for an empty value.",
+							Description: "usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.",
 							Default:     "sub",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7468,7 +7468,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are requested from the OIDC provider, in addition to openid: at most 64.",
+							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7488,7 +7488,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleBindings give roles of the cluster to users and groups of the OIDC provider: at most 256.",
+							Description: "roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256. Required.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7507,7 +7507,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roles become roles of the cluster, one for each entry: at most 128. They give no rights by themselves: roleBindings refer to them by their names.",
+							Description: "roles define roles to create in the cluster, one for each entry: at most 128. They grant no rights by themselves: roleBindings reference them by their names.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7532,12 +7532,12 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OIDCProviderConfig is an OIDC provider, and the roles of its users and groups.\n\nThe two prefixes are put before the names of users and groups in RBAC, so that no user of the OIDC provider gets the rights of another user of the cluster:\n\n\tusernamePrefix     name in RBAC of the user \"ann\" of the provider \"corp\"\n\tnot given          corp:ann\n\t\"\"                 ann\n\t\"my-user:\"         my-user:ann\n\t\"my-user\"          my-userann\n\nA prefix is used exactly as it is. Before version 0.14 of openMCP, Default added a colon to a prefix without one at its end: if you rely on this, write the colon.",
+				Description: "OIDCProviderConfig defines an OIDC provider, and the roles of its users and groups.\n\nThe names of users and groups in RBAC are prefixed with usernamePrefix and groupsPrefix, so that no user of the OIDC provider gets the rights of another user of the cluster:\n\n\tusernamePrefix     name in RBAC of the user \"ann\" of the provider \"corp\"\n\tnot set            corp:ann\n\t\"\"                 ann\n\t\"my-user:\"         my-user:ann\n\t\"my-user\"          my-userann\n\nA prefix is used exactly as it is. Before version 0.14 of openMCP, Default appended a colon to a prefix without one at its end. To get the same names, include the colon in the prefix.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the OIDC provider, a DNS subdomain of at most 253 characters, and not \"system\". It is the name of the user in the kubeconfig.",
+							Description: "name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not \"system\". It is also the name of the user in the kubeconfig. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -7548,7 +7548,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7559,7 +7559,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is the client that asks the OIDC provider for tokens, at most 2048 bytes. The cluster accepts tokens for this client.",
+							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7569,7 +7569,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsPrefix is put before the names of groups in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster. At most 253 characters.",
+							Description: "groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7577,7 +7577,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"groupsClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsClaim is the claim of a token that has the user's groups, at most 253 characters. The default is groups, also for an empty value.",
+							Description: "groupsClaim is the claim of a token that contains the user's groups, at most 253 characters. The default is groups, also if the value is empty.",
 							Default:     "groups",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7586,7 +7586,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernamePrefix is put before the names of users in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster. At most 253 characters.",
+							Description: "usernamePrefix is the prefix of the names of users in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7594,7 +7594,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"usernameClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernameClaim is the claim of a token that has the user's name, at most 253 characters. The default is sub, also for an empty value.",
+							Description: "usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.",
 							Default:     "sub",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7608,7 +7608,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are requested from the OIDC provider, in addition to openid: at most 64.",
+							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7628,7 +7628,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleBindings give roles of the cluster to users and groups of the OIDC provider: at most 256.",
+							Description: "roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256. Required.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7653,12 +7653,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectReference names an object in any namespace.",
+				Description: "ObjectReference references an object in any namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object.",
+							Description: "name is the name of the object. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -7667,7 +7667,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the object.",
+							Description: "namespace is the namespace of the object. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -7685,12 +7685,12 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PermissionsRequest is the rules of one role.",
+				Description: "PermissionsRequest defines the rules of one role.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the role. Without it, the cluster provider chooses one that is free. A role of this name that the provider did not make is never overwritten.",
+							Description: "name is the name of the role. If it is empty, the cluster provider chooses an unused name. A role of this name that the provider did not create is never overwritten.",
 							Pattern:     "^[^/%]*$",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7698,7 +7698,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the cluster for which the rules are, a DNS label of at most 63 characters: they become a Role in it. Without it, the rules are for the whole cluster and become a ClusterRole.",
+							Description: "namespace is the namespace of the cluster that the rules apply to, a DNS label of at most 63 characters; the provider creates a Role in it. If it is empty, the rules apply to the whole cluster, and the provider creates a ClusterRole.",
 							MaxLength:   ptr.To[int64](63),
 							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
 							Type:        []string{"string"},
@@ -7707,7 +7707,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					},
 					"disableAutomaticNamespaceCreation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "disableAutomaticNamespaceCreation is true when the provider must not create the namespace if the cluster does not have it. The default is false.",
+							Description: "disableAutomaticNamespaceCreation is true if the provider must not create the namespace when it does not exist in the cluster. The default is false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7719,7 +7719,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.",
+							Description: "rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb. Required.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7744,7 +7744,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RoleBindings gives each of its roles to each of its subjects.",
+				Description: "RoleBindings grants each of its roles to each of its subjects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"subjects": {
@@ -7754,7 +7754,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The prefixes are put before the names of users and groups, except before names that begin with \"::\".",
+							Description: "subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The names of users and groups get the prefixes, unless they start with \"::\". Required.",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7773,7 +7773,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRefs name the roles, at most 256. A role that the cluster does not have gives no rights.",
+							Description: "roleRefs reference the roles, at most 256. A role that does not exist in the cluster grants no rights. Required.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7798,12 +7798,12 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RoleRef names a role of the cluster.",
+				Description: "RoleRef references a role of the cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the role.",
+							Description: "name is the name of the role. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Pattern:     "^[^/%]+$",
@@ -7813,14 +7813,14 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref common.ReferenceCallback) comm
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of a Role, and required for it. For a ClusterRole it is ignored: a ClusterRole is granted in the whole cluster.",
+							Description: "namespace is the namespace of a Role, and required for it. It is ignored for a ClusterRole, which is granted in the whole cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the role: Role or ClusterRole. It is required.",
+							Description: "kind is the kind of the role: Role or ClusterRole. Required.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7837,12 +7837,12 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Status has the fields of the status that all kinds have.",
+				Description: "Status contains the fields that the status of all kinds has.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
+							Description: "observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -7851,7 +7851,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
+							Description: "phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied AccessRequest is not granted later. At most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -7868,7 +7868,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
+							Description: "conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and Prepared and AccessReady of an AccessRequest.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7893,12 +7893,12 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SupportedK8sVersion is a version of Kubernetes that a provider offers.",
+				Description: "SupportedK8sVersion is a Kubernetes version that a provider offers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is a version of Kubernetes, such as 1.33.3, 5 to 253 characters.",
+							Description: "version is the Kubernetes version, such as 1.33.3, 5 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](5),
 							MaxLength:   ptr.To[int64](253),
@@ -7908,7 +7908,7 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 					},
 					"deprecated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecated is true when the provider will soon stop offering the version. A Cluster that asks for it gets a warning. The default is false.",
+							Description: "deprecated is true if the provider will soon stop offering the version. The server returns a warning for a Cluster that requests it. The default is false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7924,7 +7924,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TokenConfig is the rights of a ServiceAccount.",
+				Description: "TokenConfig defines the rights of a ServiceAccount.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"permissions": {
@@ -7934,7 +7934,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "permissions become roles of the ServiceAccount, one for each entry: at most 128.",
+							Description: "permissions define roles to create for the ServiceAccount, one for each entry: at most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7953,7 +7953,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRefs name roles of the cluster that the ServiceAccount gets, at most 256.",
+							Description: "roleRefs reference roles of the cluster to grant to the ServiceAccount, at most 256.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -7977,7 +7977,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMember says that one cluster is in one cluster set. It is named \"<cluster>.<set>\". It is read only: the server computes it from the cluster's labels and the set's selector. A user sees the members of the sets for which they have the permission \"get managedclustersets\".",
+				Description: "ClusterSetMember represents the membership of one cluster in one cluster set. Its name is \"<cluster>.<set>\". It is read-only: the server computes it from the labels of the cluster and the selector of the set. Users see the members of the sets for which they have the permission \"get managedclustersets\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7996,21 +7996,21 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the labels of the cluster. creationTimestamp is that of the cluster or of the set, whichever is later.",
+							Description: "metadata has the labels of the cluster. Its creationTimestamp is the later one of those of the cluster and of the set.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec names the set and the cluster.",
+							Description: "spec identifies the set and the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(viewv1alpha1.ClusterSetMemberSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the state of the cluster, taken from its ManagedCluster.",
+							Description: "status represents the observed state of the cluster, as in its ManagedCluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(viewv1alpha1.ClusterSetMemberStatus{}.OpenAPIModelName()),
 						},
@@ -8028,7 +8028,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberList(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMemberList is a list of ClusterSetMember.",
+				Description: "ClusterSetMemberList is a list of ClusterSetMembers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8054,7 +8054,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberList(ref common.ReferenceCall
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the members, ordered by set and then by cluster.",
+							Description: "items are the ClusterSetMembers, ordered by set and then by cluster.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8078,7 +8078,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMemberSpec names the set and the cluster of a member.",
+				Description: "ClusterSetMemberSpec identifies the set and the cluster of a member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSet": {
@@ -8108,12 +8108,12 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMemberStatus is the state of a member's cluster.",
+				Description: "ClusterSetMemberStatus represents the observed state of the cluster of a member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted is true when the hub accepts the cluster (spec.hubAcceptsClient of the ManagedCluster).",
+							Description: "accepted reports whether the hub accepts the cluster, as in spec.hubAcceptsClient of the ManagedCluster.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -8121,7 +8121,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 					},
 					"joined": {
 						SchemaProps: spec.SchemaProps{
-							Description: "joined is the cluster's condition ManagedClusterJoined: True, False or Unknown.",
+							Description: "joined is the status of the condition ManagedClusterJoined of the cluster: True, False or Unknown.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8129,7 +8129,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 					},
 					"available": {
 						SchemaProps: spec.SchemaProps{
-							Description: "available is the cluster's condition ManagedClusterConditionAvailable: True, False or Unknown.",
+							Description: "available is the status of the condition ManagedClusterConditionAvailable of the cluster: True, False or Unknown.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8137,14 +8137,14 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version of the cluster's API server, such as v1.37.1.",
+							Description: "kubernetesVersion is the Kubernetes version of the cluster's API server, such as v1.37.1.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"selectedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectedBy is the set's selector, by which the cluster is a member.",
+							Description: "selectedBy is the selector of the set, which selects the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(viewv1alpha1.SelectedBy{}.OpenAPIModelName()),
 						},
@@ -8156,7 +8156,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints are the taints of the cluster, each written key=value:effect.",
+							Description: "taints are the taints of the cluster, each in the form key=value:effect.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8186,7 +8186,7 @@ func schema_pkg_apis_view_v1alpha1_SelectedBy(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the set's selectorType, as v1beta1 writes it.",
+							Description: "type is the selectorType of the set, as in v1beta1.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8194,7 +8194,7 @@ func schema_pkg_apis_view_v1alpha1_SelectedBy(ref common.ReferenceCallback) comm
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector is the label selector as kubectl writes it, such as info.open-cluster-management.io/region=apac. It is empty when the set selects every cluster.",
+							Description: "selector is the label selector in the syntax of kubectl, such as info.open-cluster-management.io/region=apac. It is empty if the set selects all clusters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8210,12 +8210,12 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestResourceMeta is an object that an agent has made.",
+				Description: "AppliedManifestResourceMeta identifies an object that an agent created.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
 						SchemaProps: spec.SchemaProps{
-							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Description: "group is the API group of the object, at most 253 characters. The default is the core group.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -8224,7 +8224,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Description: "resource is the plural resource name of the object, such as deployments, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8234,7 +8234,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Description: "name is the name of the object, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8244,7 +8244,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
+							Description: "namespace is the namespace of the object, at most 253 characters. The default is empty, for cluster-scoped objects.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -8253,7 +8253,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the API version, 1 to 253 characters. It is required.",
+							Description: "version is the API version of the object, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8263,7 +8263,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is the UID of the object, at most 253 characters. Another object of the same name is left alone.",
+							Description: "uid is the UID of the object, at most 253 characters. The agent does not delete an object of the same name with another UID.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -8280,7 +8280,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWork(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestWork is an agent's record, in its managed cluster, of one ManifestWork: it lists the objects that the agent created, and is their owner. Its name is <hash of the hub>-<name of the work>. On a hub, it is about the hub's own cluster, if that is managed as well.",
+				Description: "AppliedManifestWork is the agent's record of one ManifestWork in the managed cluster. It lists the objects that the agent created, and is their owner. Its name is <hubHash>-<name of the work>. On a hub, AppliedManifestWorks record the works of the hub's own cluster, if that is managed as well.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8306,14 +8306,14 @@ func schema_pkg_apis_work_v1_AppliedManifestWork(ref common.ReferenceCallback) c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which work it is, and of which agent. The agent writes it.",
+							Description: "spec identifies the work and its agent. The agent writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.AppliedManifestWorkSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status has the objects. The agent writes it.",
+							Description: "status represents the objects of the work. The agent writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.AppliedManifestWorkStatus{}.OpenAPIModelName()),
 						},
@@ -8330,7 +8330,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkList(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestWorkList is a list of AppliedManifestWork.",
+				Description: "AppliedManifestWorkList is a list of AppliedManifestWorks.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8356,7 +8356,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkList(ref common.ReferenceCallbac
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the applied works.",
+							Description: "items are the AppliedManifestWorks.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8380,12 +8380,12 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkSpec(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestWorkSpec says which work of which hub it is.",
+				Description: "AppliedManifestWorkSpec identifies a ManifestWork, its hub and its agent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"hubHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hubHash is a hash of the hub's URL, 1 to 253 characters. It is required.",
+							Description: "hubHash is a hash of the hub's URL, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8395,7 +8395,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkSpec(ref common.ReferenceCallbac
 					},
 					"agentID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "agentID says whose it is where several agents work in one cluster, at most 253 characters.",
+							Description: "agentID identifies the agent if several agents run in one cluster, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -8404,7 +8404,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkSpec(ref common.ReferenceCallbac
 					},
 					"manifestWorkName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifestWorkName is the name of the work on the hub, 1 to 253 characters. It is required.",
+							Description: "manifestWorkName is the name of the ManifestWork on the hub, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8423,7 +8423,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestWorkStatus has the objects that an agent has made for a work.",
+				Description: "AppliedManifestWorkStatus represents the objects that an agent created for a work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"appliedResources": {
@@ -8447,7 +8447,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWorkStatus(ref common.ReferenceCallb
 					},
 					"evictionStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evictionStartTime is since when the work is missing on the hub, or the agent belongs to another hub. The objects are deleted after a grace period from then on.",
+							Description: "evictionStartTime is the time at which the work was first missing on the hub, or the agent first belonged to another hub. The agent deletes the objects after a grace period.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -8463,12 +8463,12 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its objects together, for the work.",
+				Description: "ConditionRule derives a condition from the state of an object. The condition is reported for the object and, aggregated over all objects that have it, for the work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"condition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and Degraded. It is required.",
+							Description: "condition is the type of the condition, 1 to 316 characters. It cannot be Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the agent sets. Some types have a meaning to controllers: an object whose condition Complete is True is no longer updated, and rollouts depend on Progressing and Degraded. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -8478,7 +8478,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job. CEL: the condition is True if all celExpressions are. It is required.\n\nPossible enum values:\n - `\"CEL\"` takes the expressions of the rule.\n - `\"WellKnownConditions\"` takes the agent's rule for the kind and the condition.",
+							Description: "type is WellKnownConditions or CEL. With WellKnownConditions, the agent applies its own rule for the condition and the kind, such as Complete of a Job. With CEL, the condition is True if all celExpressions are true. Required.\n\nPossible enum values:\n - `\"CEL\"` evaluates the expressions in celExpressions.\n - `\"WellKnownConditions\"` applies the agent's rule for the condition and the kind.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8492,7 +8492,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not known is warned of. A write has at most 65536 bytes of expressions that are new.",
+							Description: "celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes in total; an unknown function causes a warning.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8515,7 +8515,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 					},
 					"messageExpression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "messageExpression is an expression in CEL that gives the message of the condition, at most 4096 bytes. Its variables are object, and result: whether the condition is True. If it gives a text that is not empty, message does not count.",
+							Description: "messageExpression is a CEL expression that evaluates to the message of the condition, at most 4096 bytes. The variables are object, and result, which is true if the condition is True. If it evaluates to a non-empty string, it takes precedence over message.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -8532,12 +8532,12 @@ func schema_pkg_apis_work_v1_DeleteOption(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeleteOption says what becomes of the objects of a work that is deleted.",
+				Description: "DeleteOption defines what happens to the objects of a work when it is deleted, and when it is deleted automatically.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"propagationPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "propagationPolicy is Foreground (the default): the objects are deleted, and the work is there until they are gone. Orphan: they stay. SelectivelyOrphan: those in selectivelyOrphans stay.\n\nPossible enum values:\n - `\"Foreground\"` deletes them first.\n - `\"Orphan\"` lets them stay.\n - `\"SelectivelyOrphan\"` lets some of them stay.",
+							Description: "propagationPolicy is Foreground, Orphan or SelectivelyOrphan. With Foreground (the default), the objects are deleted, and the work exists until they are gone. With Orphan, the objects are not deleted. With SelectivelyOrphan, all objects are deleted except those in selectivelyOrphans.\n\nPossible enum values:\n - `\"Foreground\"` deletes the objects before the work.\n - `\"Orphan\"` deletes no objects.\n - `\"SelectivelyOrphan\"` deletes the objects except those in selectivelyOrphans.",
 							Default:     "Foreground",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8546,13 +8546,13 @@ func schema_pkg_apis_work_v1_DeleteOption(ref common.ReferenceCallback) common.O
 					},
 					"selectivelyOrphans": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectivelyOrphans are the objects that stay. Only for propagationPolicy SelectivelyOrphan. They stay, too, when they leave the manifests, so that another work can take them over.",
+							Description: "selectivelyOrphans are the objects that are not deleted. Used only if propagationPolicy is SelectivelyOrphan. These objects are also not deleted when they are removed from the manifests, so that another work can take them over.",
 							Ref:         ref(workv1.SelectivelyOrphan{}.OpenAPIModelName()),
 						},
 					},
 					"ttlSecondsAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlSecondsAfterFinished is after how many seconds a work is deleted that has the condition Complete: 0 or more, and 0 is at once. The default is never. Works of a ManifestWorkReplicaSet are not deleted so.",
+							Description: "ttlSecondsAfterFinished is the number of seconds after which a work is deleted once its condition Complete is True: 0 or more, where 0 means immediately. By default, the work is not deleted automatically. The field has no effect on works of a ManifestWorkReplicaSet.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -8570,12 +8570,12 @@ func schema_pkg_apis_work_v1_FeedbackRule(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeedbackRule says which fields are reported.",
+				Description: "FeedbackRule selects fields of an object that are reported.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is WellKnownStatus: the usual ones of a kind that the agent knows, such as the replicas of a Deployment. JSONPaths: those in jsonPaths. It is required.\n\nPossible enum values:\n - `\"JSONPaths\"` reports the fields that jsonPaths name.\n - `\"WellKnownStatus\"` reports the usual fields of a kind.",
+							Description: "type is WellKnownStatus or JSONPaths. With WellKnownStatus, the agent reports the fields that it knows for the kind, such as the replicas of a Deployment. With JSONPaths, it reports the fields in jsonPaths. Required.\n\nPossible enum values:\n - `\"JSONPaths\"` reports the fields in jsonPaths.\n - `\"WellKnownStatus\"` reports the fields that the agent knows for the kind.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8592,7 +8592,7 @@ func schema_pkg_apis_work_v1_FeedbackRule(ref common.ReferenceCallback) common.O
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jsonPaths are the fields, at most 64, by name. Only for the type JSONPaths.",
+							Description: "jsonPaths are the fields to report, at most 64, with unique names. Used only if type is JSONPaths.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8617,12 +8617,12 @@ func schema_pkg_apis_work_v1_FeedbackValue(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeedbackValue is a field of an object.",
+				Description: "FeedbackValue is a reported field of an object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name that a JSON path or the well-known rule has for it, 1 to 253 characters. It is required.",
+							Description: "name is the name that the JSONPath or the well-known rule defines for the field, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8632,7 +8632,7 @@ func schema_pkg_apis_work_v1_FeedbackValue(ref common.ReferenceCallback) common.
 					},
 					"fieldValue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldValue is its value. It is required.",
+							Description: "fieldValue is the value of the field. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.FieldValue{}.OpenAPIModelName()),
 						},
@@ -8650,12 +8650,12 @@ func schema_pkg_apis_work_v1_FieldValue(ref common.ReferenceCallback) common.Ope
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FieldValue is the value of a field: the one of its fields that type names.",
+				Description: "FieldValue is the value of a field. The field that corresponds to its type contains the value.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is Integer, String, Boolean or JsonRaw. It is required.\n\nPossible enum values:\n - `\"Boolean\"` is true or false.\n - `\"Integer\"` is a number.\n - `\"JsonRaw\"` is a list or an object.\n - `\"String\"` is a text.",
+							Description: "type is the type of the value: Integer, String, Boolean or JsonRaw. Required.\n\nPossible enum values:\n - `\"Boolean\"` is the type of a boolean.\n - `\"Integer\"` is the type of an integer.\n - `\"JsonRaw\"` is the type of a list or an object in JSON.\n - `\"String\"` is the type of a string.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8664,14 +8664,14 @@ func schema_pkg_apis_work_v1_FieldValue(ref common.ReferenceCallback) common.Ope
 					},
 					"integer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "integer is a number.",
+							Description: "integer is the value if type is Integer.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"string": {
 						SchemaProps: spec.SchemaProps{
-							Description: "string is a text, at most 32768 characters.",
+							Description: "string is the value if type is String, at most 32768 characters.",
 							MaxLength:   ptr.To[int64](32768),
 							Type:        []string{"string"},
 							Format:      "",
@@ -8679,14 +8679,14 @@ func schema_pkg_apis_work_v1_FieldValue(ref common.ReferenceCallback) common.Ope
 					},
 					"boolean": {
 						SchemaProps: spec.SchemaProps{
-							Description: "boolean is true or false.",
+							Description: "boolean is the value if type is Boolean.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"jsonRaw": {
 						SchemaProps: spec.SchemaProps{
-							Description: "jsonRaw is a list or an object as JSON, at most 1024 characters.",
+							Description: "jsonRaw is the value, a list or an object in JSON, if type is JsonRaw, at most 1024 characters.",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
@@ -8703,12 +8703,12 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.",
+				Description: "IgnoreField contains fields of a manifest that are not applied. At least one of its lists must not be empty.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"condition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is created. OnSpokeChange: after another client has changed them in the managed cluster.\n\nPossible enum values:\n - `\"OnSpokeChange\"` ignores fields that another client has changed.\n - `\"OnSpokePresent\"` leaves out fields of an object that is there.",
+							Description: "condition defines when the fields are ignored. With OnSpokePresent (the default), they are ignored while the object exists, so that they are only applied when it is created. With OnSpokeChange, they are ignored after another client has changed them in the managed cluster.\n\nPossible enum values:\n - `\"OnSpokeChange\"` ignores fields after another client has changed them.\n - `\"OnSpokePresent\"` ignores fields while the object exists.",
 							Default:     "OnSpokePresent",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8722,7 +8722,7 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024 characters.",
+							Description: "jsonPaths are JSONPaths of fields as in kubectl get -o jsonpath, such as .spec.replicas: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8742,7 +8742,7 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jsonPointers are fields as in RFC 6901, such as /spec/replicas: at most 128, of 1 to 1024 characters.",
+							Description: "jsonPointers are JSON pointers (RFC 6901) to fields, such as /spec/replicas: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8762,7 +8762,7 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "jqPathExpressions are fields as paths of jq, such as .spec.containers[] | select(.name == \"a\") | .image: at most 128, of 1 to 1024 characters.",
+							Description: "jqPathExpressions are jq path expressions of fields, such as .spec.containers[] | select(.name == \"a\") | .image: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8785,12 +8785,12 @@ func schema_pkg_apis_work_v1_JsonPath(ref common.ReferenceCallback) common.OpenA
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JsonPath is a field that is reported.",
+				Description: "JsonPath is a field of an object that is reported.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the value in the status, 1 to 253 characters. It is required.",
+							Description: "name is the name of the value in the status, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8800,7 +8800,7 @@ func schema_pkg_apis_work_v1_JsonPath(ref common.ReferenceCallback) common.OpenA
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the API version of the object in which the path is looked up, at most 63 characters. In an object of another version the field is not reported. The default is the version of the manifest.",
+							Description: "version is the API version of the objects that the path applies to, at most 63 characters. Fields of objects of other versions are not reported. The default is the version of the manifest.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -8808,7 +8808,7 @@ func schema_pkg_apis_work_v1_JsonPath(ref common.ReferenceCallback) common.OpenA
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is a path as kubectl has it with -o jsonpath, such as .status.readyReplicas: 1 to 1024 characters. It has to lead to one number, text or boolean. It is required.",
+							Description: "path is a JSONPath as in kubectl get -o jsonpath, such as .status.readyReplicas, 1 to 1024 characters. It must select one number, string or boolean. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](1024),
@@ -8827,7 +8827,7 @@ func schema_pkg_apis_work_v1_Manifest(ref common.ReferenceCallback) common.OpenA
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Manifest is an object as it is wanted in the managed cluster: apiVersion, kind, metadata.name, and all else that it has.",
+				Description: "Manifest is an object as desired in the managed cluster: apiVersion, kind, metadata.name, and all other fields to apply.",
 				Type:        []string{"object"},
 			},
 		},
@@ -8838,19 +8838,19 @@ func schema_pkg_apis_work_v1_ManifestCondition(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestCondition is the state of one object.",
+				Description: "ManifestCondition represents the observed state of one object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resourceMeta": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceMeta says which object it is. It is required.",
+							Description: "resourceMeta identifies the object. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestResourceMeta{}.OpenAPIModelName()),
 						},
 					},
 					"statusFeedback": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusFeedback has the fields that feedbackRules ask for.",
+							Description: "statusFeedback contains the fields that feedbackRules select.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.StatusFeedbackResult{}.OpenAPIModelName()),
 						},
@@ -8865,7 +8865,7 @@ func schema_pkg_apis_work_v1_ManifestCondition(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the object was applied (Applied) and is there (Available), and whether its fields could be read (StatusFeedbackSynced). Conditions that rules make are here as well. At most 128.",
+							Description: "conditions represent the latest observations of the object, at most 128. Applied reports whether the object is applied, Available whether it exists, and StatusFeedbackSynced whether its fields could be read. The conditions of conditionRules are included.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8890,12 +8890,12 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestConfigOption says how some objects of a work are updated, and what of them is reported.",
+				Description: "ManifestConfigOption configures how some objects of a work are updated, adopted and reported.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resourceIdentifier": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands for any characters. It is required.",
+							Description: "resourceIdentifier selects objects of the work. In name and namespace, * matches any number of characters. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ResourceIdentifier{}.OpenAPIModelName()),
 						},
@@ -8907,7 +8907,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.",
+							Description: "feedbackRules select the fields of the objects that are reported in the status, at most 16 rules. By default, no fields are reported.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8921,7 +8921,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 					},
 					"feedbackScrapeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.\n\nPossible enum values:\n - `\"Poll\"` reads them now and then.\n - `\"Watch\"` reads them when they change.",
+							Description: "feedbackScrapeType is Poll (the default), to read the fields periodically, or Watch, to read them when they change.\n\nPossible enum values:\n - `\"Poll\"` reads the fields periodically.\n - `\"Watch\"` reads the fields when they change.",
 							Default:     "Poll",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8930,7 +8930,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says how the objects are updated.",
+							Description: "updateStrategy defines how the objects are created and updated. The default type is Update.",
 							Ref:         ref(workv1.UpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -8944,7 +8944,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditionRules make conditions of the state of the objects, at most 64, one for each condition.",
+							Description: "conditionRules derive conditions from the state of the objects: at most 64 rules, one for each condition type.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -8958,7 +8958,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 					},
 					"adoption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone, and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The condition Adopted of the manifest reports an adoption.\n\nPossible enum values:\n - `\"Always\"` adopts the object.\n - `\"IfNoDiff\"` adopts the object if the manifest changes nothing in it.\n - `\"Never\"` leaves the object alone.",
+							Description: "adoption defines what happens if an object that no work created exists when the manifest is first applied. With Always, the object is adopted: it is updated according to updateStrategy, and deleted with the work. With IfNoDiff, it is adopted only if the manifest changes nothing in it. With Never, it is not changed, and the manifest is not applied. If the field is not set, the object is adopted as with Always, but a Namespace is not deleted with the work. The condition Adopted of the manifest reports an adoption.\n\nPossible enum values:\n - `\"Always\"` adopts the object.\n - `\"IfNoDiff\"` adopts the object if the manifest changes nothing in it.\n - `\"Never\"` does not change the object.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Always", "IfNoDiff", "Never"},
@@ -8977,12 +8977,12 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestResourceMeta names an object of a work.",
+				Description: "ManifestResourceMeta identifies an object of a work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"ordinal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ordinal is the index of the object in spec.workload.manifests, from 0 on. It is required.",
+							Description: "ordinal is the index of the object in spec.workload.manifests, starting at 0. Required.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -8991,7 +8991,7 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 					},
 					"group": {
 						SchemaProps: spec.SchemaProps{
-							Description: "group is the API group, at most 253 characters.",
+							Description: "group is the API group of the object, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9000,7 +9000,7 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the API version, at most 253 characters.",
+							Description: "version is the API version of the object, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9009,7 +9009,7 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind, at most 253 characters.",
+							Description: "kind is the kind of the object, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9018,7 +9018,7 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the plural of the kind, at most 253 characters. It is empty where the cluster does not know the kind.",
+							Description: "resource is the plural resource name of the object, at most 253 characters. It is empty if the cluster does not know the kind.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9054,7 +9054,7 @@ func schema_pkg_apis_work_v1_ManifestResourceStatus(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestResourceStatus has the state of each object of a work.",
+				Description: "ManifestResourceStatus represents the observed state of each object of a work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"manifests": {
@@ -9064,7 +9064,7 @@ func schema_pkg_apis_work_v1_ManifestResourceStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests are the objects, at most 2048.",
+							Description: "manifests are the states of the objects, at most 2048.",
 							MaxItems:    ptr.To[int64](2048),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9088,7 +9088,7 @@ func schema_pkg_apis_work_v1_ManifestWork(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.",
+				Description: "ManifestWork is a list of objects that an agent applies to one managed cluster. The agent restores objects that are changed in the cluster. The namespace of a ManifestWork is the namespace of its cluster on the hub. A user who may write a ManifestWork can do in the cluster whatever the agent can, unless spec.executor limits it. Deleting a ManifestWork deletes its objects, unless spec.deleteOption specifies otherwise.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9107,21 +9107,21 @@ func schema_pkg_apis_work_v1_ManifestWork(ref common.ReferenceCallback) common.O
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it in the managed cluster has a longer one.",
+							Description: "metadata is the standard object metadata. The name has at most 188 characters, since the agent derives a longer name from it for an object in the managed cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: the objects, and how they are kept. Users write it.",
+							Description: "spec defines the desired state of the work: the objects, and how they are applied, reported and deleted. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestWorkSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The agent writes it.",
+							Description: "status represents the observed state of the work. The agent writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestWorkStatus{}.OpenAPIModelName()),
 						},
@@ -9138,12 +9138,12 @@ func schema_pkg_apis_work_v1_ManifestWorkExecutor(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkExecutor is whose rights limit a work.",
+				Description: "ManifestWorkExecutor defines whose rights limit a work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"subject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "subject is who it is in the managed cluster. It is required.",
+							Description: "subject is the subject in the managed cluster whose rights limit the work. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestWorkExecutorSubject{}.OpenAPIModelName()),
 						},
@@ -9161,12 +9161,12 @@ func schema_pkg_apis_work_v1_ManifestWorkExecutorSubject(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkExecutorSubject is who an executor is.",
+				Description: "ManifestWorkExecutorSubject identifies the subject of an executor.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is ServiceAccount. It is required.\n\nPossible enum values:\n - `\"ServiceAccount\"` is a service account of the managed cluster.",
+							Description: "type is the type of the subject: ServiceAccount. Required.\n\nPossible enum values:\n - `\"ServiceAccount\"` is a service account in the managed cluster.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -9175,7 +9175,7 @@ func schema_pkg_apis_work_v1_ManifestWorkExecutorSubject(ref common.ReferenceCal
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is a service account of the managed cluster. It is required for the type ServiceAccount.",
+							Description: "serviceAccount is a service account in the managed cluster. Required if type is ServiceAccount.",
 							Ref:         ref(workv1.ManifestWorkSubjectServiceAccount{}.OpenAPIModelName()),
 						},
 					},
@@ -9192,7 +9192,7 @@ func schema_pkg_apis_work_v1_ManifestWorkList(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkList is a list of ManifestWork.",
+				Description: "ManifestWorkList is a list of ManifestWorks.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9218,7 +9218,7 @@ func schema_pkg_apis_work_v1_ManifestWorkList(ref common.ReferenceCallback) comm
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the works.",
+							Description: "items are the ManifestWorks.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -9242,19 +9242,19 @@ func schema_pkg_apis_work_v1_ManifestWorkSpec(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkSpec says which objects are in a managed cluster.",
+				Description: "ManifestWorkSpec defines the desired state of a ManifestWork.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"workload": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workload has the objects.",
+							Description: "workload contains the objects to apply.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestsTemplate{}.OpenAPIModelName()),
 						},
 					},
 					"deleteOption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deleteOption says what becomes of the objects when the work is deleted, and when that is. The default is to delete them, and to delete the work only when a user does.",
+							Description: "deleteOption defines what happens to the objects when the work is deleted, and when the work is deleted automatically. By default, the objects are deleted with the work, and only users delete the work.",
 							Ref:         ref(workv1.DeleteOption{}.OpenAPIModelName()),
 						},
 					},
@@ -9265,7 +9265,7 @@ func schema_pkg_apis_work_v1_ManifestWorkSpec(ref common.ReferenceCallback) comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "manifestConfigs say, for some of the objects, how they are updated and what of them is reported. At most 1024. The first that fits an object counts.",
+							Description: "manifestConfigs configure, for some of the objects, how they are updated, adopted and reported: at most 1024 entries. If several entries match an object, each setting is taken from the first of them that has it, except feedbackScrapeType, which is taken from the last.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9279,7 +9279,7 @@ func schema_pkg_apis_work_v1_ManifestWorkSpec(ref common.ReferenceCallback) comm
 					},
 					"executor": {
 						SchemaProps: spec.SchemaProps{
-							Description: "executor is whose rights in the managed cluster limit what the work may do there. Setting it takes the permission \"execute-as\" on manifestworks in the namespace of the work, with the name system:serviceaccount:<namespace>:<name>. The default is all rights of the agent.",
+							Description: "executor is the subject in the managed cluster whose rights limit what the work may do there. Setting it requires the permission \"execute-as\" on manifestworks in the namespace of the work, with the name system:serviceaccount:<namespace>:<name>. By default, the work has all rights of the agent.",
 							Ref:         ref(workv1.ManifestWorkExecutor{}.OpenAPIModelName()),
 						},
 					},
@@ -9295,7 +9295,7 @@ func schema_pkg_apis_work_v1_ManifestWorkStatus(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkStatus is the observed state of a ManifestWork, of at most 512000 bytes.",
+				Description: "ManifestWorkStatus represents the observed state of a ManifestWork. Its size is at most 512000 bytes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -9308,7 +9308,7 @@ func schema_pkg_apis_work_v1_ManifestWorkStatus(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether all objects were applied (Applied) and are there (Available), and that the work is being deleted (Deleting). Conditions that rules make are here as well. At most 128.",
+							Description: "conditions represent the latest observations of the work, at most 128. Applied reports whether all objects are applied, Available whether all objects exist, and Deleting whether the work is being deleted. The conditions of conditionRules are included.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9322,7 +9322,7 @@ func schema_pkg_apis_work_v1_ManifestWorkStatus(ref common.ReferenceCallback) co
 					},
 					"resourceStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceStatus has the state of each object.",
+							Description: "resourceStatus represents the observed state of each object.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestResourceStatus{}.OpenAPIModelName()),
 						},
@@ -9339,12 +9339,12 @@ func schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkSubjectServiceAccount names a service account of the managed cluster.",
+				Description: "ManifestWorkSubjectServiceAccount identifies a service account in the managed cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the service account, 1 to 253 characters. It is required.",
+							Description: "namespace is the namespace of the service account, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9355,7 +9355,7 @@ func schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref common.Refere
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the service account, 1 to 253 characters. It is required.",
+							Description: "name is the name of the service account, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9375,7 +9375,7 @@ func schema_pkg_apis_work_v1_ManifestsTemplate(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestsTemplate has the objects of a work.",
+				Description: "ManifestsTemplate contains the objects of a work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"manifests": {
@@ -9385,7 +9385,7 @@ func schema_pkg_apis_work_v1_ManifestsTemplate(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.",
+							Description: "manifests are the objects to apply, 1 to 1024. Their total size is limited to 512000 bytes by default; the flag --max-manifests-bytes of hub-apiserver sets the limit. Each object requires apiVersion, kind and metadata.name, must not have generateName, and must occur only once.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9409,12 +9409,12 @@ func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OrphaningRule names an object that stays. All fields have to be those of the object.",
+				Description: "OrphaningRule identifies an object that is not deleted. All of its fields must equal those of the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
 						SchemaProps: spec.SchemaProps{
-							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Description: "group is the API group of the object, at most 253 characters. The default is the core group.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9423,7 +9423,7 @@ func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Description: "resource is the plural resource name of the object, such as deployments, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9433,7 +9433,7 @@ func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Description: "name is the name of the object, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9443,7 +9443,7 @@ func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
+							Description: "namespace is the namespace of the object, at most 253 characters. The default is empty, for cluster-scoped objects.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9461,12 +9461,12 @@ func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceIdentifier names an object in the managed cluster.",
+				Description: "ResourceIdentifier identifies an object in the managed cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
 						SchemaProps: spec.SchemaProps{
-							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Description: "group is the API group of the object, at most 253 characters. The default is the core group.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9475,7 +9475,7 @@ func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) co
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Description: "resource is the plural resource name of the object, such as deployments, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9485,7 +9485,7 @@ func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) co
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Description: "name is the name of the object, 1 to 253 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9495,7 +9495,7 @@ func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) co
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
+							Description: "namespace is the namespace of the object, at most 253 characters. The default is empty, for cluster-scoped objects.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9513,7 +9513,7 @@ func schema_pkg_apis_work_v1_SelectivelyOrphan(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SelectivelyOrphan has the objects that stay.",
+				Description: "SelectivelyOrphan contains the objects that are not deleted with their work.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"orphaningRules": {
@@ -9523,7 +9523,7 @@ func schema_pkg_apis_work_v1_SelectivelyOrphan(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "orphaningRules are the objects, at most 1024.",
+							Description: "orphaningRules identify the objects that are not deleted, at most 1024.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9547,12 +9547,12 @@ func schema_pkg_apis_work_v1_ServerSideApplyConfig(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServerSideApplyConfig says how a manifest is applied.",
+				Description: "ServerSideApplyConfig configures server-side apply of a manifest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"force": {
 						SchemaProps: spec.SchemaProps{
-							Description: "force takes fields from other managers. The default is that a field of another manager is a conflict: nothing is applied, and the condition Applied is False.",
+							Description: "force defines whether the agent takes over conflicting fields of other managers. The default is false: if another manager owns a field with a different value, the manifest is not applied, and the condition Applied is False.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -9560,7 +9560,7 @@ func schema_pkg_apis_work_v1_ServerSideApplyConfig(ref common.ReferenceCallback)
 					},
 					"fieldManager": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldManager is the name under which the manifest is applied, at most 128 characters. It begins with work-agent, which is the default.",
+							Description: "fieldManager is the field manager of the manifest, at most 128 characters. It must start with work-agent, which is the default.",
 							Default:     "work-agent",
 							MaxLength:   ptr.To[int64](128),
 							Pattern:     "^work-agent",
@@ -9578,7 +9578,7 @@ func schema_pkg_apis_work_v1_ServerSideApplyConfig(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignoreFields are fields of the manifest that are not applied, one entry for each condition.",
+							Description: "ignoreFields are fields of the manifest that are not applied: at most 2 entries, one for each condition.",
 							MaxItems:    ptr.To[int64](2),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9602,7 +9602,7 @@ func schema_pkg_apis_work_v1_StatusFeedbackResult(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "StatusFeedbackResult has fields of an object.",
+				Description: "StatusFeedbackResult contains the reported fields of an object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"values": {
@@ -9615,7 +9615,7 @@ func schema_pkg_apis_work_v1_StatusFeedbackResult(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "values are the fields by name, at most 1024.",
+							Description: "values are the reported fields, at most 1024, with unique names.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9639,12 +9639,12 @@ func schema_pkg_apis_work_v1_UpdateStrategy(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpdateStrategy says how an object is updated.",
+				Description: "UpdateStrategy defines how an object is created and updated.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is how the object is created and updated. Update (the default): the fields of the manifest are set, also those that other managers own, and those that have left the manifest are removed; all other fields stay. Replace: fields that the manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted, only read for feedbackRules and conditionRules.\n\nPossible enum values:\n - `\"CreateOnly\"` makes an object and does not update it.\n - `\"ReadOnly\"` only reads the object.\n - `\"Replace\"` replaces the content of the object.\n - `\"ServerSideApply\"` applies the manifest, and leaves alone what others own.\n - `\"Update\"` sets the fields of the manifest, and removes those that left it.",
+							Description: "type is Update, Replace, CreateOnly, ServerSideApply or ReadOnly. With Update (the default), the agent sets the fields of the manifest, even if other managers own them, removes fields that were removed from the manifest, and preserves all other fields. With Replace, it removes all fields that are not in the manifest, except labels, annotations and the status, as the agent of Open Cluster Management does for Update. With CreateOnly, it creates the object but does not update it. With ServerSideApply, it applies the object, and a field of another manager is a conflict unless serverSideApply.force is true. With ReadOnly, it does not create, change or delete the object, but only reads it for feedbackRules and conditionRules.\n\nPossible enum values:\n - `\"CreateOnly\"` creates the object, and does not update it.\n - `\"ReadOnly\"` only reads the object.\n - `\"Replace\"` replaces the content of the object.\n - `\"ServerSideApply\"` applies the manifest, and preserves the fields of other managers unless force is true.\n - `\"Update\"` sets the fields of the manifest, and removes fields that were removed from it.",
 							Default:     "Update",
 							Type:        []string{"string"},
 							Format:      "",
@@ -9653,7 +9653,7 @@ func schema_pkg_apis_work_v1_UpdateStrategy(ref common.ReferenceCallback) common
 					},
 					"serverSideApply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serverSideApply says how the object is applied. Only for the type ServerSideApply.",
+							Description: "serverSideApply configures server-side apply. Used only if type is ServerSideApply.",
 							Ref:         ref(workv1.ServerSideApplyConfig{}.OpenAPIModelName()),
 						},
 					},
@@ -9669,12 +9669,12 @@ func schema_pkg_apis_work_v1alpha1_LocalPlacementReference(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalPlacementReference names a placement of the namespace, and says in which steps its clusters get the work.",
+				Description: "LocalPlacementReference references a placement of the namespace, and defines how changes are rolled out to its clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the placement, 1 to 63 characters. It is required.",
+							Description: "name is the name of the placement, 1 to 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -9684,7 +9684,7 @@ func schema_pkg_apis_work_v1alpha1_LocalPlacementReference(ref common.ReferenceC
 					},
 					"rolloutStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rolloutStrategy says in which steps the clusters get what was changed. The default is all at once.",
+							Description: "rolloutStrategy defines how changes are rolled out to the clusters of the placement. The default is all clusters at once.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RolloutStrategy{}.OpenAPIModelName()),
 						},
@@ -9702,7 +9702,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSet(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSet makes a ManifestWork for each cluster that some placements of its namespace choose, and deletes it when a placement chooses the cluster no longer. The works can do what the one could do who wrote the spec last. The server records who that is in the annotation work.clusterhub.dev/author.",
+				Description: "ManifestWorkReplicaSet creates a ManifestWork for each cluster that placements of its namespace select, and deletes the ManifestWork of a cluster that is no longer selected. The works can do only what the last author of the spec may do. The server records this user in the annotation work.clusterhub.dev/author.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9721,21 +9721,21 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSet(ref common.ReferenceCa
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Namespace and name have at most 62 characters together: they are the value of a label of every work.",
+							Description: "metadata is the standard object metadata. Namespace and name have at most 62 characters in total, since both are in the value of a label of each work.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: what is put on which clusters, and in which steps. Users write it.",
+							Description: "spec defines the desired state of the replica set: the works, the clusters and the rollout. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the observed state. The hub writes it.",
+							Description: "status represents the observed state of the replica set. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetStatus{}.OpenAPIModelName()),
 						},
@@ -9752,7 +9752,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetList(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetList is a list of ManifestWorkReplicaSet.",
+				Description: "ManifestWorkReplicaSetList is a list of ManifestWorkReplicaSets.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9778,7 +9778,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetList(ref common.Referen
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the replica sets.",
+							Description: "items are the ManifestWorkReplicaSets.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -9802,7 +9802,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevision(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetRevision keeps a template of a ManifestWorkReplicaSet of its namespace that all clusters of the set had, and that worked there, so that users can go back to it (kubectl hub rollout undo). The hub writes two for each set at most. The server takes a template only from the set itself, and only while the set says that the template is rolled out. A revision goes with its set.",
+				Description: "ManifestWorkReplicaSetRevision is a template of a ManifestWorkReplicaSet of its namespace that was rolled out successfully to all clusters, for rollbacks by kubectl hub rollout undo. The hub stores at most two for each replica set. The server rejects a revision whose template is not the current one of the replica set, and one of a replica set that is not rolled out according to its status. A revision is deleted with its replica set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9821,14 +9821,14 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevision(ref common.Ref
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The hub makes the name of the set and of its revision.",
+							Description: "metadata is the standard object metadata. The hub derives the name from the replica set and its revision.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the template that was rolled out. It never changes.",
+							Description: "spec is the template that was rolled out. Required and immutable.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetRevisionSpec{}.OpenAPIModelName()),
 						},
@@ -9846,7 +9846,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionList(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetRevisionList is a list of ManifestWorkReplicaSetRevision.",
+				Description: "ManifestWorkReplicaSetRevisionList is a list of ManifestWorkReplicaSetRevisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9872,7 +9872,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionList(ref common
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the revisions.",
+							Description: "items are the ManifestWorkReplicaSetRevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -9901,7 +9901,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionSpec(ref common
 				Properties: map[string]spec.Schema{
 					"replicaSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicaSet is the name of the ManifestWorkReplicaSet. It is required.",
+							Description: "replicaSet is the name of the ManifestWorkReplicaSet, 1 to 62 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](62),
@@ -9911,7 +9911,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionSpec(ref common
 					},
 					"replicaSetUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicaSetUID is the UID of the set, 1 to 128 characters: a later set of the same name has revisions of its own. It is required.",
+							Description: "replicaSetUID is the UID of the ManifestWorkReplicaSet, 1 to 128 characters. It distinguishes the revisions of replica sets that had the same name. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](128),
@@ -9921,7 +9921,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionSpec(ref common
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the metadata.generation of the set at which the template was rolled out: 1 or more, and larger for what came later. It is required.",
+							Description: "revision is the metadata.generation of the ManifestWorkReplicaSet at which the template was rolled out, 1 or more. It is larger for later templates. Required.",
 							Default:     0,
 							Minimum:     ptr.To[float64](1),
 							Type:        []string{"integer"},
@@ -9930,7 +9930,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionSpec(ref common
 					},
 					"manifestWorkTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifestWorkTemplate is the template. It is required.",
+							Description: "manifestWorkTemplate is the template of the works. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestWorkSpec{}.OpenAPIModelName()),
 						},
@@ -9948,12 +9948,12 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetSpec says what is put on which clusters.",
+				Description: "ManifestWorkReplicaSetSpec defines the desired state of a ManifestWorkReplicaSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"manifestWorkTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifestWorkTemplate is the spec of the works. It is required.",
+							Description: "manifestWorkTemplate is the spec of the works. Required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1.ManifestWorkSpec{}.OpenAPIModelName()),
 						},
@@ -9965,7 +9965,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "placementRefs are placements of the namespace, 1 to 64, each once.",
+							Description: "placementRefs are placements of the namespace, 1 to 64, with unique names. Required.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
@@ -9980,7 +9980,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref common.Referen
 					},
 					"cascadeDeletionPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it. Foreground: it is there until its works are gone.\n\nPossible enum values:\n - `\"Background\"` deletes the set first.\n - `\"Foreground\"` keeps the set until its works are gone.",
+							Description: "cascadeDeletionPolicy is Background or Foreground. With Background (the default), the replica set is deleted immediately, and its works after it. With Foreground, the replica set exists until its works are gone.\n\nPossible enum values:\n - `\"Background\"` deletes the replica set before the works.\n - `\"Foreground\"` deletes the works before the replica set.",
 							Default:     "Background",
 							Type:        []string{"string"},
 							Format:      "",
@@ -10000,7 +10000,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetStatus is the observed state of a ManifestWorkReplicaSet.",
+				Description: "ManifestWorkReplicaSetStatus represents the observed state of a ManifestWorkReplicaSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -10013,7 +10013,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say whether the placements have decisions (PlacementVerified), whether all clusters have what the spec says (PlacementRolledOut), and whether the works do what they should (ManifestworkApplied). At most 128.",
+							Description: "conditions represent the latest observations of the replica set, at most 128. PlacementVerified reports whether the placements have decisions, PlacementRolledOut whether all clusters have the current template, and ManifestworkApplied whether the works are applied and in their desired state.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -10039,7 +10039,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "placementSummary counts the works of each placement, at most 64.",
+							Description: "placementSummary counts the works of each placement, at most 64 entries.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -10068,7 +10068,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is the number of works that there are.",
+							Description: "total is the number of works that exist.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10077,7 +10077,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"progressing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressing is the number of those whose condition Progressing is True.",
+							Description: "progressing is the number of works whose condition Progressing is True.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10086,7 +10086,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"available": {
 						SchemaProps: spec.SchemaProps{
-							Description: "available is the number of those whose condition Available is True.",
+							Description: "available is the number of works whose condition Available is True.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10095,7 +10095,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"degraded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "degraded is the number of those whose condition Degraded is True.",
+							Description: "degraded is the number of works whose condition Degraded is True.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10104,7 +10104,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is the number of those whose condition Applied is True.",
+							Description: "applied is the number of works whose condition Applied is True.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10113,7 +10113,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"desiredTotal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "desiredTotal is the number of works that there should be: one for each cluster.",
+							Description: "desiredTotal is the desired number of works, one for each cluster.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10122,7 +10122,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.Refe
 					},
 					"updated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updated is the number of those that have what the spec says now.",
+							Description: "updated is the number of works that have the current template.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -10144,7 +10144,7 @@ func schema_pkg_apis_work_v1alpha1_PlacementSummary(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the placement, 1 to 63 characters. It is required.",
+							Description: "name is the name of the placement, 1 to 63 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -10154,7 +10154,7 @@ func schema_pkg_apis_work_v1alpha1_PlacementSummary(ref common.ReferenceCallback
 					},
 					"availableDecisionGroups": {
 						SchemaProps: spec.SchemaProps{
-							Description: "availableDecisionGroups is how many groups of the placement have their works, and how many clusters, as text for people: at most 253 characters.",
+							Description: "availableDecisionGroups is a text with the number of decision groups of the placement that have their works, and the numbers of works and clusters, at most 253 characters.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -10163,7 +10163,7 @@ func schema_pkg_apis_work_v1alpha1_PlacementSummary(ref common.ReferenceCallback
 					},
 					"summary": {
 						SchemaProps: spec.SchemaProps{
-							Description: "summary counts the works.",
+							Description: "summary counts the works of the placement.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName()),
 						},

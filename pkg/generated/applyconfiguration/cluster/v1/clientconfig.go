@@ -8,12 +8,12 @@ package v1
 // ClientConfigApplyConfiguration represents a declarative configuration of the ClientConfig type for use
 // with apply.
 //
-// ClientConfig is one address of a cluster's API server.
+// ClientConfig is an address of a cluster's API server.
 type ClientConfigApplyConfiguration struct {
-	// url is the https address of the API server, such as https://api.example.com:6443, at most 2048 bytes.
+	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.
 	URL *string `json:"url,omitempty"`
-	// caBundle holds the PEM certificates of the authorities that sign the API server's certificate, at most 64 KiB.
-	// Without it, a client uses the authorities that its own system trusts.
+	// caBundle contains the PEM-encoded certificates of the authorities that sign the API server's certificate, at most 64 KiB. If it is empty,
+	// clients use the authorities that their own system trusts.
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 

@@ -12,13 +12,14 @@ import (
 // ClusterSetManagedNamespaceConfigApplyConfiguration represents a declarative configuration of the ClusterSetManagedNamespaceConfig type for use
 // with apply.
 //
-// ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have, and whether this cluster has it.
+// ClusterSetManagedNamespaceConfig represents a namespace that a cluster set requests in its clusters, and its state in one of them.
 type ClusterSetManagedNamespaceConfigApplyConfiguration struct {
-	// name is the name of the namespace on the managed cluster, a DNS label of at most 63 characters.
+	// name is the name of the namespace in the managed cluster, a DNS label of at most 63 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// clusterSet is the name of the set that asks for the namespace.
+	// clusterSet is the name of the set that requests the namespace. Required.
 	ClusterSet *string `json:"clusterSet,omitempty"`
-	// conditions say whether the namespace exists (NamespaceAvailable), at most 128. The agent writes them.
+	// conditions represent the latest observations of the namespace, at most 128. NamespaceAvailable reports whether the namespace exists. The agent
+	// writes them.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

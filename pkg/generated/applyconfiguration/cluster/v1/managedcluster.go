@@ -17,18 +17,18 @@ import (
 // ManagedClusterApplyConfiguration represents a declarative configuration of the ManagedCluster type for use
 // with apply.
 //
-// ManagedCluster is one cluster that the hub manages, or that asks to be managed. Its labels decide which cluster sets
-// it is in. Setting or removing a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/
-// needs the permission "create managedclusters/label" on the name "<key>:<value>".
+// ManagedCluster represents a cluster that the hub manages, or that requests to be managed. Its labels determine the cluster sets that it is in.
+// Setting or removing a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/ requires the permission "create
+// managedclusters/label" on the name "<key>:<value>".
 type ManagedClusterApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is a DNS label of at most 63 characters: it is also the name of
-	// the cluster's namespace on the hub.
+	// metadata is the standard object metadata. The name is a DNS label of at most 63 characters, since it is also the name of the cluster's
+	// namespace on the hub.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: how to reach the cluster, and whether the hub accepts it. Admins write it; the agent
-	// writes its first version when it makes the ManagedCluster.
+	// spec defines the desired state of the cluster: how to connect to it, and whether the hub accepts it. Admins write it; the agent sets the
+	// initial values when it creates the ManagedCluster.
 	Spec *ManagedClusterSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The cluster's agent and the hub's controllers write it.
+	// status represents the observed state of the cluster. The cluster's agent and the hub's controllers write it.
 	Status *ManagedClusterStatusApplyConfiguration `json:"status,omitempty"`
 }
 

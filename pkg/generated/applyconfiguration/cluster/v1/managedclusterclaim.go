@@ -8,7 +8,7 @@ package v1
 // ManagedClusterClaimApplyConfiguration represents a declarative configuration of the ManagedClusterClaim type for use
 // with apply.
 //
-// ManagedClusterClaim is one fact that a cluster states about itself.
+// ManagedClusterClaim is a fact that a cluster states about itself.
 type ManagedClusterClaimApplyConfiguration struct {
 	// name is the name of the claim, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`

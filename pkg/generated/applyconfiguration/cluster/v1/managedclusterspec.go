@@ -8,23 +8,21 @@ package v1
 // ManagedClusterSpecApplyConfiguration represents a declarative configuration of the ManagedClusterSpec type for use
 // with apply.
 //
-// ManagedClusterSpec is the desired state of a ManagedCluster.
+// ManagedClusterSpec defines the desired state of a ManagedCluster.
 type ManagedClusterSpecApplyConfiguration struct {
-	// managedClusterClientConfigs lists the addresses of the cluster's API server, and the certificates to trust there:
-	// at most 64. The agent or an admin writes it, for clients that connect to the cluster.
+	// managedClusterClientConfigs are the addresses of the cluster's API server, and the certificates to trust: at most 64. They are for clients that
+	// connect to the cluster. The agent or an admin writes them.
 	ManagedClusterClientConfigs []ClientConfigApplyConfiguration `json:"managedClusterClientConfigs,omitempty"`
-	// hubAcceptsClient is true when the hub lets the cluster's agent in. The default is false. Changing it needs the
-	// permission "update managedclusters/accept" on the cluster's name; changing it to false needs only "update
-	// managedclusters/leave".
+	// hubAcceptsClient defines whether the hub accepts the cluster's agent. The default is false. Changing it requires the permission "update
+	// managedclusters/accept" on the name of the cluster; changing it to false requires only "update managedclusters/leave".
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
-	// leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds: 0 or more. The default is 60,
-	// and 0 means the default. After five times this duration without a renewal, the hub sets the condition
-	// ManagedClusterConditionAvailable to Unknown.
+	// leaseDurationSeconds is the interval in seconds at which the agent renews the cluster's lease: 0 or more. The default is 60, and 0 means the
+	// default. If the lease is not renewed for five times this duration, the hub sets the condition ManagedClusterConditionAvailable to Unknown.
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty"`
-	// taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub
-	// adds and removes those named cluster.open-cluster-management.io/unavailable and
-	// cluster.open-cluster-management.io/unreachable. There is one for each key and effect: server-side apply leaves those
-	// of others as they are, and so does a strategic merge patch, which knows taints by the key alone.
+	// taints exclude the cluster from placements that do not tolerate them: at most 128. Admins write them; the hub adds and removes those with the
+	// keys cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable. Each combination of key and effect must
+	// be unique. Server-side apply preserves the taints of other managers. A strategic merge patch identifies taints by their key alone, and
+	// preserves those with other keys.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
 }
 

@@ -13,22 +13,21 @@ import (
 // ManagedClusterStatusApplyConfiguration represents a declarative configuration of the ManagedClusterStatus type for use
 // with apply.
 //
-// ManagedClusterStatus is the observed state of a ManagedCluster.
+// ManagedClusterStatus represents the observed state of a ManagedCluster.
 type ManagedClusterStatusApplyConfiguration struct {
-	// conditions say how far the cluster has come: HubAcceptedManagedCluster (written by the hub), ManagedClusterJoined
-	// (by the agent), ManagedClusterConditionAvailable (by both) and others. At most 128.
+	// conditions represent the latest observations of the cluster, at most 128. Among them are HubAcceptedManagedCluster (set by the hub),
+	// ManagedClusterJoined (set by the agent) and ManagedClusterConditionAvailable (set by both).
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// capacity is the sum of the resources of the cluster's nodes, at most 512 entries. The agent writes it.
 	Capacity *clusterv1.ResourceList `json:"capacity,omitempty"`
-	// allocatable is the part of capacity that workloads can use, at most 512 entries. The agent writes it.
+	// allocatable is the part of capacity that is available to workloads, at most 512 entries. The agent writes it.
 	Allocatable *clusterv1.ResourceList `json:"allocatable,omitempty"`
 	// version is the version of the cluster. The agent writes it.
 	Version *ManagedClusterVersionApplyConfiguration `json:"version,omitempty"`
-	// clusterClaims are facts that the cluster states about itself, such as its region or product: at most 512. The
-	// agent writes them.
+	// clusterClaims are facts that the cluster states about itself, such as its region or product: at most 512. The agent writes them.
 	ClusterClaims []ManagedClusterClaimApplyConfiguration `json:"clusterClaims,omitempty"`
-	// managedNamespaces are the namespaces that the cluster's sets ask for, at most 1024. The hub writes the entries;
-	// the agent writes their conditions.
+	// managedNamespaces are the namespaces that the sets of the cluster request, at most 1024. The hub writes the entries; the agent writes their
+	// conditions.
 	ManagedNamespaces []ClusterSetManagedNamespaceConfigApplyConfiguration `json:"managedNamespaces,omitempty"`
 }
 

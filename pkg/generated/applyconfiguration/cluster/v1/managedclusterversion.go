@@ -8,9 +8,9 @@ package v1
 // ManagedClusterVersionApplyConfiguration represents a declarative configuration of the ManagedClusterVersion type for use
 // with apply.
 //
-// ManagedClusterVersion is the version of a cluster.
+// ManagedClusterVersion represents the version of a cluster.
 type ManagedClusterVersionApplyConfiguration struct {
-	// kubernetes is the version of the cluster's API server, such as v1.37.1, at most 256 bytes.
+	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.
 	Kubernetes *string `json:"kubernetes,omitempty"`
 }
 

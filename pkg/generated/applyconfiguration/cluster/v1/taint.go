@@ -13,17 +13,16 @@ import (
 // TaintApplyConfiguration represents a declarative configuration of the Taint type for use
 // with apply.
 //
-// Taint keeps placements that do not tolerate it away from a cluster.
+// Taint excludes a cluster from placements that do not tolerate it.
 type TaintApplyConfiguration struct {
-	// key is the taint's name, 1 to 316 characters: a qualified name, optionally with a DNS subdomain and "/" before it.
+	// key is the name of the taint, 1 to 316 characters: a qualified name, optionally prefixed by a DNS subdomain and "/". Required.
 	Key *string `json:"key,omitempty"`
 	// value further describes the taint, at most 1024 characters. The default is empty.
 	Value *string `json:"value,omitempty"`
-	// effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.
-	// It is required.
+	// effect is the effect of the taint on placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew. Required.
 	Effect *clusterv1.TaintEffect `json:"effect,omitempty"`
-	// timeAdded is when the taint was added, or got its present value or effect. The server writes it. Leave it out, or
-	// send it back unchanged for a taint that is there.
+	// timeAdded is the time at which the taint was added, or at which its value or effect last changed. The server sets it. Clients must omit it, or
+	// send it back unchanged for an existing taint.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
 }
 

@@ -17,13 +17,13 @@ import (
 // AddOnPlacementScoreApplyConfiguration represents a declarative configuration of the AddOnPlacementScore type for use
 // with apply.
 //
-// AddOnPlacementScore has scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The
-// addOn of a placement's prioritizer refers to it by its name and the name of a score.
+// AddOnPlacementScore contains scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The addOn
+// of a placement's prioritizer references it by its name and the name of a score.
 type AddOnPlacementScoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// status has the scores. The program that computes them writes it.
+	// status contains the scores. The program that computes them writes it.
 	Status *AddOnPlacementScoreStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // AddOnPlacementScoreItemApplyConfiguration represents a declarative configuration of the AddOnPlacementScoreItem type for use
 // with apply.
 //
-// AddOnPlacementScoreItem is one score.
+// AddOnPlacementScoreItem is a score of a cluster.
 type AddOnPlacementScoreItemApplyConfiguration struct {
-	// name is the name of the score, 1 to 253 characters.
+	// name is the name of the score, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// value is the score, -100 to 100. Placements prefer clusters with a higher one, unless they give it a weight below 0.
+	// value is the score, -100 to 100. Placements prefer clusters with higher scores, unless they configure a negative weight. Required.
 	Value *int32 `json:"value,omitempty"`
 }
 

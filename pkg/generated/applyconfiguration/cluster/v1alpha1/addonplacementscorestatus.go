@@ -13,14 +13,14 @@ import (
 // AddOnPlacementScoreStatusApplyConfiguration represents a declarative configuration of the AddOnPlacementScoreStatus type for use
 // with apply.
 //
-// AddOnPlacementScoreStatus has the scores of a cluster.
+// AddOnPlacementScoreStatus contains the scores of a cluster.
 type AddOnPlacementScoreStatusApplyConfiguration struct {
-	// conditions say how the scores came about, at most 128.
+	// conditions represent the latest observations of the computation of the scores, at most 128.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// scores are the scores by their names, at most 512.
+	// scores are the scores of the cluster, at most 512, with unique names.
 	Scores []AddOnPlacementScoreItemApplyConfiguration `json:"scores,omitempty"`
-	// validUntil is the time at which the scores expire: from then on, placements use 0 for each. By default they do not expire. The
-	// program that writes the scores renews it in time.
+	// validUntil is the time at which the scores expire. Placements use 0 for each expired score. By default, scores do not expire. The program that
+	// writes the scores must renew it in time.
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
 }
 

@@ -17,9 +17,9 @@ import (
 // ClusterClaimApplyConfiguration represents a declarative configuration of the ClusterClaim type for use
 // with apply.
 //
-// ClusterClaim is a fact that a cluster states about itself, such as its region or product. An agent copies the claims of its
-// cluster to status.clusterClaims of the ManagedCluster. On a hub they say something about the hub's own cluster, and count
-// only where that cluster is managed as well.
+// ClusterClaim is a fact that a cluster states about itself, such as its region or product. The agent copies the claims of its cluster to
+// status.clusterClaims of the ManagedCluster. On a hub, ClusterClaims describe the hub's own cluster, and are used only if that cluster is managed as
+// well.
 type ClusterClaimApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the claim, such as id.k8s.io.

@@ -8,9 +8,9 @@ package v1alpha1
 // ClusterClaimSpecApplyConfiguration represents a declarative configuration of the ClusterClaimSpec type for use
 // with apply.
 //
-// ClusterClaimSpec is the content of a claim.
+// ClusterClaimSpec contains the value of a claim.
 type ClusterClaimSpecApplyConfiguration struct {
-	// value is the value of the claim, 1 to 1024 characters. It is required.
+	// value is the value of the claim, 1 to 1024 characters. Required.
 	Value *string `json:"value,omitempty"`
 }
 

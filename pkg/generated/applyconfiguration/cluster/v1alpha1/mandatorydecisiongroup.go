@@ -8,11 +8,11 @@ package v1alpha1
 // MandatoryDecisionGroupApplyConfiguration represents a declarative configuration of the MandatoryDecisionGroup type for use
 // with apply.
 //
-// MandatoryDecisionGroup names a decision group of the placement, by its name if there is one, or by its index.
+// MandatoryDecisionGroup identifies a decision group of the placement, by its name, or by its index if it has no name.
 type MandatoryDecisionGroupApplyConfiguration struct {
 	// groupName is the name of the group, at most 63 characters.
 	GroupName *string `json:"groupName,omitempty"`
-	// groupIndex is the index of the group, from 0 on.
+	// groupIndex is the index of the group, starting at 0.
 	GroupIndex *int32 `json:"groupIndex,omitempty"`
 }
 

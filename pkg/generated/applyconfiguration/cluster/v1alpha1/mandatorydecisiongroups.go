@@ -8,10 +8,9 @@ package v1alpha1
 // MandatoryDecisionGroupsApplyConfiguration represents a declarative configuration of the MandatoryDecisionGroups type for use
 // with apply.
 //
-// MandatoryDecisionGroups has the groups that come first.
+// MandatoryDecisionGroups defines the groups that are updated first.
 type MandatoryDecisionGroupsApplyConfiguration struct {
-	// mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most
-	// 64.
+	// mandatoryDecisionGroups are decision groups that are updated before all others, and in which no cluster may fail: at most 64.
 	MandatoryDecisionGroups []MandatoryDecisionGroupApplyConfiguration `json:"mandatoryDecisionGroups,omitempty"`
 }
 

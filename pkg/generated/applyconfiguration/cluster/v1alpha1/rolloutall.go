@@ -13,7 +13,7 @@ import (
 // RolloutAllApplyConfiguration represents a declarative configuration of the RolloutAll type for use
 // with apply.
 //
-// RolloutAll is how all clusters get it at once.
+// RolloutAll configures a rollout to all clusters at once.
 type RolloutAllApplyConfiguration struct {
 	RolloutConfigApplyConfiguration `json:""`
 }

@@ -13,16 +13,16 @@ import (
 // RolloutConfigApplyConfiguration represents a declarative configuration of the RolloutConfig type for use
 // with apply.
 //
-// RolloutConfig says when a cluster is done, and how many may fail.
+// RolloutConfig defines when a cluster is updated successfully, and how many clusters may fail.
 type RolloutConfigApplyConfiguration struct {
-	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
-	// 1h30m. The default is 0.
+	// minSuccessTime is the time for which a cluster must be successful before the rollout continues, in hours, minutes and seconds, such as 90m or
+	// 1h30m. The default is 0. The type All ignores it.
 	MinSuccessTime *duration.Duration `json:"minSuccessTime,omitempty"`
-	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
-	// 30m or 1h30m. None (the default) is never.
+	// progressDeadline is the time after which a cluster that is not successful counts as failed, in hours, minutes and seconds, such as 30m or
+	// 1h30m. The default is None, which means never.
 	ProgressDeadline *string `json:"progressDeadline,omitempty"`
-	// maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from "0%"
-	// to "100%", rounded up, of all clusters, or of those of the group. The default is 0.
+	// maxFailures is the maximum number of clusters that may fail; the rollout stops if more do. It is a number, 0 or more, or a percentage from "0%"
+	// to "100%", rounded up, of all clusters, or of the clusters of the group. The default is 0. The type All ignores it.
 	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
 }
 

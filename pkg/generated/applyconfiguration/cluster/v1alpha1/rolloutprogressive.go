@@ -13,12 +13,12 @@ import (
 // RolloutProgressiveApplyConfiguration represents a declarative configuration of the RolloutProgressive type for use
 // with apply.
 //
-// RolloutProgressive is how some clusters at a time get it.
+// RolloutProgressive configures a rollout to a limited number of clusters at a time.
 type RolloutProgressiveApplyConfiguration struct {
 	RolloutConfigApplyConfiguration           `json:""`
 	MandatoryDecisionGroupsApplyConfiguration `json:""`
-	// maxConcurrency is how many clusters are on the way at a time: a number, 1 or more, or a percentage of the clusters
-	// from "1%" to "100%", rounded up. The default is all clusters, and 0 means the default.
+	// maxConcurrency is the maximum number of clusters that are updated at a time: a number, 1 or more, or a percentage of the clusters from "1%" to
+	// "100%", rounded up. The default is all clusters, and 0 means the default.
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
 }
 

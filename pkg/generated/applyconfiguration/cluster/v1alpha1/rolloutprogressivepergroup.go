@@ -13,7 +13,7 @@ import (
 // RolloutProgressivePerGroupApplyConfiguration represents a declarative configuration of the RolloutProgressivePerGroup type for use
 // with apply.
 //
-// RolloutProgressivePerGroup is how one decision group after the other gets it.
+// RolloutProgressivePerGroup configures a rollout to one decision group after the other.
 type RolloutProgressivePerGroupApplyConfiguration struct {
 	RolloutConfigApplyConfiguration           `json:""`
 	MandatoryDecisionGroupsApplyConfiguration `json:""`

@@ -12,16 +12,17 @@ import (
 // RolloutStrategyApplyConfiguration represents a declarative configuration of the RolloutStrategy type for use
 // with apply.
 //
-// RolloutStrategy says in which steps the clusters of a placement get what was changed.
+// RolloutStrategy defines how changes are rolled out to the clusters of a placement.
 type RolloutStrategyApplyConfiguration struct {
-	// type is All (the default): all clusters at once. Progressive: some clusters at a time. ProgressivePerGroup: one
-	// decision group of the placement after the other. The field of that name says more.
+	// type is All, Progressive or ProgressivePerGroup. With All (the default), all clusters are updated at once. With Progressive, a limited number
+	// of clusters is updated at a time. With ProgressivePerGroup, the decision groups of the placement are updated one after the other. The field of
+	// the same name configures the type.
 	Type *clusterv1alpha1.RolloutType `json:"type,omitempty"`
-	// all is for the type All.
+	// all configures the type All.
 	All *RolloutAllApplyConfiguration `json:"all,omitempty"`
-	// progressive is for the type Progressive.
+	// progressive configures the type Progressive.
 	Progressive *RolloutProgressiveApplyConfiguration `json:"progressive,omitempty"`
-	// progressivePerGroup is for the type ProgressivePerGroup.
+	// progressivePerGroup configures the type ProgressivePerGroup.
 	ProgressivePerGroup *RolloutProgressivePerGroupApplyConfiguration `json:"progressivePerGroup,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1beta1
 // AddOnScoreApplyConfiguration represents a declarative configuration of the AddOnScore type for use
 // with apply.
 //
-// AddOnScore names a score of the AddOnPlacementScores of one name, one in the namespace of each cluster.
+// AddOnScore identifies a score of the AddOnPlacementScores of one name, of which each cluster has one in its namespace.
 type AddOnScoreApplyConfiguration struct {
-	// resourceName is the name of the AddOnPlacementScores, 1 to 253 characters.
+	// resourceName is the name of the AddOnPlacementScores, 1 to 253 characters. Required.
 	ResourceName *string `json:"resourceName,omitempty"`
-	// scoreName is the name of the score in them, 1 to 253 characters.
+	// scoreName is the name of a score in the AddOnPlacementScores, 1 to 253 characters. Required.
 	ScoreName *string `json:"scoreName,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1beta1
 // ClusterCelSelectorApplyConfiguration represents a declarative configuration of the ClusterCelSelector type for use
 // with apply.
 //
-// ClusterCelSelector selects clusters by expressions in CEL. An empty one selects every cluster.
+// ClusterCelSelector selects clusters by CEL expressions. An empty selector selects all clusters.
 type ClusterCelSelectorApplyConfiguration struct {
-	// celExpressions are expressions in CEL, each of which has to be true: at most 16, of 1 to 4096 bytes. The variable
-	// managedCluster is the ManagedCluster; managedCluster.scores("x") are the scores of the AddOnPlacementScore x of the
-	// cluster. An expression that fails or costs too much for a cluster does not select it.
+	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes. The variable managedCluster is the
+	// ManagedCluster; managedCluster.scores("x") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds
+	// its cost limit for a cluster does not select the cluster.
 	CelExpressions []string `json:"celExpressions,omitempty"`
 }
 

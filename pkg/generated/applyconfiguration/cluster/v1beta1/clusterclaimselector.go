@@ -12,10 +12,10 @@ import (
 // ClusterClaimSelectorApplyConfiguration represents a declarative configuration of the ClusterClaimSelector type for use
 // with apply.
 //
-// ClusterClaimSelector selects clusters by status.clusterClaims. An empty one selects every cluster.
+// ClusterClaimSelector selects clusters by status.clusterClaims. An empty selector selects all clusters.
 type ClusterClaimSelectorApplyConfiguration struct {
-	// matchExpressions are requirements on claims, as those of a label selector are on labels: key is the name of a
-	// claim, operator In, NotIn, Exists or DoesNotExist. A cluster has to meet all of them. At most 128.
+	// matchExpressions are requirements on claims, as in a label selector: key is the name of a claim, and operator is In, NotIn, Exists or
+	// DoesNotExist. A cluster must meet all of them. At most 128.
 	MatchExpressions []v1.LabelSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 

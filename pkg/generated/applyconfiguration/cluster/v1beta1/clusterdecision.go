@@ -8,13 +8,13 @@ package v1beta1
 // ClusterDecisionApplyConfiguration represents a declarative configuration of the ClusterDecision type for use
 // with apply.
 //
-// ClusterDecision is one chosen cluster.
+// ClusterDecision represents a selected cluster.
 type ClusterDecisionApplyConfiguration struct {
-	// clusterName is the name of the ManagedCluster. No other decision of the placement has it.
+	// clusterName is the name of the ManagedCluster. It is unique among all decisions of the placement. Required.
 	ClusterName *string `json:"clusterName,omitempty"`
-	// reason is why the cluster was chosen, at most 1024 characters. It is always there, also when it is empty.
+	// reason describes why the cluster was selected, at most 1024 characters. The field is always present, even if it is empty.
 	Reason *string `json:"reason,omitempty"`
-	// score is the score of the cluster. It is there only for a placement with sortBy Score, and left out when it is 0.
+	// score is the score of the cluster. It is set only if sortBy of the placement is Score, and omitted if it is 0.
 	Score *int64 `json:"score,omitempty"`
 }
 

@@ -8,10 +8,9 @@ package v1beta1
 // ClusterPredicateApplyConfiguration represents a declarative configuration of the ClusterPredicate type for use
 // with apply.
 //
-// ClusterPredicate is one way in which a cluster can pass.
+// ClusterPredicate is a condition that makes a cluster eligible.
 type ClusterPredicateApplyConfiguration struct {
-	// requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves
-	// the decisions.
+	// requiredClusterSelector is the selector that a cluster must match. A selected cluster that no longer matches is removed from the decisions.
 	RequiredClusterSelector *ClusterSelectorApplyConfiguration `json:"requiredClusterSelector,omitempty"`
 }
 

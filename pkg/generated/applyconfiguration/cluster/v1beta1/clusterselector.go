@@ -12,13 +12,13 @@ import (
 // ClusterSelectorApplyConfiguration represents a declarative configuration of the ClusterSelector type for use
 // with apply.
 //
-// ClusterSelector selects clusters that match all of its parts. An empty one selects every cluster.
+// ClusterSelector selects the clusters that match all of its fields. An empty selector selects all clusters.
 type ClusterSelectorApplyConfiguration struct {
 	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// claimSelector selects clusters by status.clusterClaims.
 	ClaimSelector *ClusterClaimSelectorApplyConfiguration `json:"claimSelector,omitempty"`
-	// celSelector selects clusters by expressions on all of their fields.
+	// celSelector selects clusters by CEL expressions on any of their fields.
 	CelSelector *ClusterCelSelectorApplyConfiguration `json:"celSelector,omitempty"`
 }
 

@@ -10,10 +10,10 @@ package v1beta1
 //
 // DecisionGroup is a group with a name.
 type DecisionGroupApplyConfiguration struct {
-	// groupName is the name of the group, 2 to 63 characters. It is the value of the label
-	// cluster.open-cluster-management.io/decision-group-name of its PlacementDecisions. It is required.
+	// groupName is the name of the group, 2 to 63 characters. It is the value of the label cluster.open-cluster-management.io/decision-group-name of
+	// the PlacementDecisions of the group. Required.
 	GroupName *string `json:"groupName,omitempty"`
-	// groupClusterSelector selects the clusters of the group from those that were chosen.
+	// groupClusterSelector selects the clusters of the group from the selected clusters of the placement.
 	ClusterSelector *GroupClusterSelectorApplyConfiguration `json:"groupClusterSelector,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1beta1
 // DecisionGroupStatusApplyConfiguration represents a declarative configuration of the DecisionGroupStatus type for use
 // with apply.
 //
-// DecisionGroupStatus is a group of the decisions.
+// DecisionGroupStatus represents a group of the decisions.
 type DecisionGroupStatusApplyConfiguration struct {
-	// decisionGroupIndex is the index of the group, from 0 on without gaps.
+	// decisionGroupIndex is the index of the group. Indices start at 0 and have no gaps.
 	DecisionGroupIndex *int32 `json:"decisionGroupIndex,omitempty"`
-	// decisionGroupName is the groupName of the spec, or empty: at most 63 characters.
+	// decisionGroupName is the groupName of the spec, at most 63 characters. It is empty for groups without a name.
 	DecisionGroupName *string `json:"decisionGroupName,omitempty"`
 	// decisions are the names of the PlacementDecisions of the group, at most 1024.
 	Decisions []string `json:"decisions,omitempty"`

@@ -8,9 +8,9 @@ package v1beta1
 // DecisionStrategyApplyConfiguration represents a declarative configuration of the DecisionStrategy type for use
 // with apply.
 //
-// DecisionStrategy says how the chosen clusters are divided.
+// DecisionStrategy defines how the selected clusters are divided.
 type DecisionStrategyApplyConfiguration struct {
-	// groupStrategy says how the chosen clusters are divided into groups. Rollouts go group by group.
+	// groupStrategy defines how the selected clusters are divided into groups. Rollouts proceed by group.
 	GroupStrategy *GroupStrategyApplyConfiguration `json:"groupStrategy,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // GroupClusterSelectorApplyConfiguration represents a declarative configuration of the GroupClusterSelector type for use
 // with apply.
 //
-// GroupClusterSelector selects clusters that match both of its parts. An empty one selects every cluster.
+// GroupClusterSelector selects the clusters that match both of its fields. An empty selector selects all clusters.
 type GroupClusterSelectorApplyConfiguration struct {
 	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`

@@ -12,14 +12,13 @@ import (
 // GroupStrategyApplyConfiguration represents a declarative configuration of the GroupStrategy type for use
 // with apply.
 //
-// GroupStrategy says how the chosen clusters are divided into groups.
+// GroupStrategy defines how the selected clusters are divided into groups.
 type GroupStrategyApplyConfiguration struct {
-	// decisionGroups are groups with a name, at most 128. Each takes, in this order, the clusters that it selects and no
-	// group before it has taken. The clusters that none selects are in groups without a name, after these.
+	// decisionGroups are groups with names, at most 128. In this order, each group contains the clusters that it selects and that no group before it
+	// contains. The remaining clusters are in groups without names, after these.
 	DecisionGroups []DecisionGroupApplyConfiguration `json:"decisionGroups,omitempty"`
-	// clustersPerDecisionGroup is the most clusters that a group has: a number, 1 or more, or a percentage of the chosen
-	// clusters from "1%" to "100%", rounded up. A group that would have more is divided, with one name for all of its
-	// parts. The default is "100%", and 0 means the default.
+	// clustersPerDecisionGroup is the maximum number of clusters in a group: a number, 1 or more, or a percentage of the selected clusters from "1%"
+	// to "100%", rounded up. A larger group is divided into several groups with the same name. The default is "100%", and 0 means the default.
 	ClustersPerDecisionGroup *intstr.IntOrString `json:"clustersPerDecisionGroup,omitempty"`
 }
 

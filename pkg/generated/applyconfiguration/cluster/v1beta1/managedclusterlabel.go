@@ -8,12 +8,11 @@ package v1beta1
 // ManagedClusterLabelApplyConfiguration represents a declarative configuration of the ManagedClusterLabel type for use
 // with apply.
 //
-// ManagedClusterLabel is one label of a cluster.
+// ManagedClusterLabel is a label of a cluster.
 type ManagedClusterLabelApplyConfiguration struct {
-	// key is the key of the label. It begins with cluster.open-cluster-management.io/ or
-	// info.open-cluster-management.io/.
+	// key is the key of the label. It must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/. Required.
 	Key *string `json:"key,omitempty"`
-	// value is the value of the label, 1 to 63 characters.
+	// value is the value of the label, 1 to 63 characters. Required.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -15,15 +15,15 @@ import (
 //
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelectorApplyConfiguration struct {
-	// selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written ""
-	// or ExclusiveClusterSetLabel): by the label cluster.open-cluster-management.io/clusterset=<name of the set>.
-	// ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.
+	// selectorType is LegacyClusterSetLabel, ExclusiveLabel or LabelSelector. With LegacyClusterSetLabel (the default, also "" or
+	// ExclusiveClusterSetLabel), the set selects the clusters with the label cluster.open-cluster-management.io/clusterset=<name of the set>. With
+	// ExclusiveLabel, it selects the clusters with the label in exclusiveLabel. With LabelSelector, it selects the clusters that match labelSelector.
 	SelectorType *clusterv1beta1.SelectorType `json:"selectorType,omitempty"`
-	// exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same key and value. Only
-	// for selectorType ExclusiveLabel, which needs it.
+	// exclusiveLabel is the label of the clusters of the set. No two sets can have the same key and value. Required if selectorType is
+	// ExclusiveLabel, and otherwise not used.
 	ExclusiveLabel *ManagedClusterLabelApplyConfiguration `json:"exclusiveLabel,omitempty"`
-	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
-	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. An empty selector, {}, selects all
+	// clusters; if the field is not set, the set is empty. Used only if selectorType is LabelSelector.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // ManagedClusterSetApplyConfiguration represents a declarative configuration of the ManagedClusterSet type for use
 // with apply.
 //
-// ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get
-// clustersetmembers --field-selector spec.clusterSet=<name>.
+// ManagedClusterSet is a set of ManagedClusters that are selected by their labels. To list its members, run kubectl get clustersetmembers
+// --field-selector spec.clusterSet=<name>.
 type ManagedClusterSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.
+	// spec defines the desired state of the set: its clusters, and the namespaces that they should have. Users write it.
 	Spec *ManagedClusterSetSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The hub writes it.
+	// status represents the observed state of the set. The hub writes it.
 	Status *ManagedClusterSetStatusApplyConfiguration `json:"status,omitempty"`
 }
 

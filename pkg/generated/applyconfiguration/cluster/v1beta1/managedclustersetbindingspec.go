@@ -8,9 +8,9 @@ package v1beta1
 // ManagedClusterSetBindingSpecApplyConfiguration represents a declarative configuration of the ManagedClusterSetBindingSpec type for use
 // with apply.
 //
-// ManagedClusterSetBindingSpec names the set of a binding.
+// ManagedClusterSetBindingSpec identifies the set of a binding.
 type ManagedClusterSetBindingSpecApplyConfiguration struct {
-	// clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.
+	// clusterSet is the name of the set. It must equal the name of the binding. Required and immutable.
 	ClusterSet *string `json:"clusterSet,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1beta1
 // ManagedNamespaceConfigApplyConfiguration represents a declarative configuration of the ManagedNamespaceConfig type for use
 // with apply.
 //
-// ManagedNamespaceConfig is a namespace that every cluster of a set should have.
+// ManagedNamespaceConfig is a namespace that all clusters of a set should have.
 type ManagedNamespaceConfigApplyConfiguration struct {
-	// name is the name of the namespace, a DNS label of at most 63 characters.
+	// name is the name of the namespace, a DNS label of at most 63 characters. Required.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -17,19 +17,17 @@ import (
 // PlacementApplyConfiguration represents a declarative configuration of the Placement type for use
 // with apply.
 //
-// Placement chooses clusters for what is in its namespace. It chooses from the sets that are bound to the namespace by a
-// ManagedClusterSetBinding, and the hub writes the result to PlacementDecisions with the label
-// cluster.open-cluster-management.io/placement=<name of the placement>. A cluster that leaves the decisions loses what was
-// put there because of them.
+// Placement selects clusters for the resources in its namespace. It selects them from the sets that are bound to the namespace by
+// ManagedClusterSetBindings. The hub writes the result to PlacementDecisions with the label cluster.open-cluster-management.io/placement=<name of the
+// placement>. What was deployed to a cluster because of a placement is removed when the cluster is no longer in its decisions.
 type PlacementApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name has at most 63 characters: it is the value of a label of every
-	// PlacementDecision.
+	// metadata is the standard object metadata. The name has at most 63 characters, since it is the value of a label of each PlacementDecision.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: which clusters, and how many. Users write it. An empty one chooses every cluster of all
-	// bound sets.
+	// spec defines the desired state of the placement: the clusters to select, and their number. Users write it. An empty spec selects all clusters
+	// of all bound sets.
 	Spec *PlacementSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The hub writes it.
+	// status represents the observed state of the placement. The hub writes it.
 	Status *PlacementStatusApplyConfiguration `json:"status,omitempty"`
 }
 

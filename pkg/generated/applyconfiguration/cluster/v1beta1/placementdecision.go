@@ -17,14 +17,14 @@ import (
 // PlacementDecisionApplyConfiguration represents a declarative configuration of the PlacementDecision type for use
 // with apply.
 //
-// PlacementDecision has clusters that a placement has chosen. Those of one placement have the label
-// cluster.open-cluster-management.io/placement=<name of the placement>; together they have each chosen cluster once. To
-// follow a placement, watch them by that label. There is always at least one.
+// PlacementDecision contains clusters that a placement has selected. The decisions of a placement have the label
+// cluster.open-cluster-management.io/placement=<name of the placement>, and together contain each selected cluster once. To follow a placement, watch
+// the decisions with that label. There is always at least one.
 type PlacementDecisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The hub names decisions <placement>-decision-<number>, from 1 on.
+	// metadata is the standard object metadata. The hub names decisions <placement>-decision-<number>, starting at 1.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// status has the clusters. The hub writes it.
+	// status contains the selected clusters. The hub writes it.
 	Status *PlacementDecisionStatusApplyConfiguration `json:"status,omitempty"`
 }
 

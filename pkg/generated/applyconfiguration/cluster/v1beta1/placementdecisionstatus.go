@@ -8,9 +8,9 @@ package v1beta1
 // PlacementDecisionStatusApplyConfiguration represents a declarative configuration of the PlacementDecisionStatus type for use
 // with apply.
 //
-// PlacementDecisionStatus has the clusters of a PlacementDecision.
+// PlacementDecisionStatus contains the clusters of a PlacementDecision.
 type PlacementDecisionStatusApplyConfiguration struct {
-	// decisions are the clusters, at most 100. It is always there, also without clusters.
+	// decisions are the selected clusters, at most 100. The field is always present, even if it is empty.
 	Decisions []ClusterDecisionApplyConfiguration `json:"decisions,omitempty"`
 }
 

@@ -12,33 +12,33 @@ import (
 // PlacementSpecApplyConfiguration represents a declarative configuration of the PlacementSpec type for use
 // with apply.
 //
-// PlacementSpec says which clusters a placement chooses. A cluster has to pass all of clusterSets, predicates and
-// tolerations; prioritizerPolicy and spreadPolicy say which of those that pass are taken first.
+// PlacementSpec defines the clusters that a placement selects. A cluster is eligible if it passes all of clusterSets, predicates and tolerations.
+// prioritizerPolicy and spreadPolicy define the order in which eligible clusters are selected.
 type PlacementSpecApplyConfiguration struct {
-	// clusterSets are names of sets, at most 256. Clusters come from those of them that are bound to the namespace. The
-	// default is all sets that are bound.
+	// clusterSets are names of cluster sets, at most 256. Clusters are selected from those of these sets that are bound to the namespace. The default
+	// is all bound sets.
 	ClusterSets []string `json:"clusterSets,omitempty"`
-	// numberOfClusters is how many clusters are chosen at most, 0 or more: those with the highest scores, by name where
-	// scores are equal. If there are fewer, all are chosen, and the condition PlacementSatisfied is False. The default is
-	// all clusters that pass.
-	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
-	// predicates say which clusters pass: those that match at least one predicate. At most 64. The default is all
+	// numberOfClusters is the maximum number of selected clusters, 0 or more. Clusters with higher scores are selected first, and by name if scores
+	// are equal. If fewer clusters are eligible, all of them are selected, and the condition PlacementSatisfied is False. The default is all eligible
 	// clusters.
+	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
+	// predicates define the eligible clusters: those that match at least one predicate. At most 64. The default is all clusters.
 	Predicates []ClusterPredicateApplyConfiguration `json:"predicates,omitempty"`
-	// prioritizerPolicy says how the clusters that pass are scored.
+	// prioritizerPolicy defines how eligible clusters are scored.
 	PrioritizerPolicy *PrioritizerPolicyApplyConfiguration `json:"prioritizerPolicy,omitempty"`
-	// spreadPolicy says how the chosen clusters are spread over regions, zones or other topologies.
+	// spreadPolicy defines how the selected clusters are spread over regions, zones or other topologies.
 	SpreadPolicy *SpreadPolicyApplyConfiguration `json:"spreadPolicy,omitempty"`
-	// tolerations let clusters with taints pass: every taint of a cluster needs a toleration that matches it, unless its
-	// effect does not keep the cluster out. At most 128.
+	// tolerations make clusters with taints eligible: each taint of a cluster requires a toleration that matches it, unless its effect does not
+	// exclude the cluster. At most 128.
 	Tolerations []TolerationApplyConfiguration `json:"tolerations,omitempty"`
-	// decisionStrategy says how the chosen clusters are divided into groups.
+	// decisionStrategy defines how the selected clusters are divided into groups.
 	DecisionStrategy *DecisionStrategyApplyConfiguration `json:"decisionStrategy,omitempty"`
-	// sortBy is the order of the clusters in the decisions, and in each of their groups. ClusterName (the default): by
-	// name. Score: the highest score first, by name where scores are equal; only then do decisions show scores.
+	// sortBy is the order of the clusters in the decisions, and in each of their groups: ClusterName or Score. With ClusterName (the default),
+	// clusters are ordered by name. With Score, clusters with higher scores come first, by name if scores are equal. Only then do the decisions
+	// contain scores.
 	SortBy *clusterv1beta1.PlacementSortByType `json:"sortBy,omitempty"`
-	// scoreRateLimit is the time between two writes of the decisions that change nothing but scores: a whole number and
-	// h, m or s, such as 30s. The default is 1m. Only for sortBy Score.
+	// scoreRateLimit is the minimum interval between two updates of the decisions that change only scores: an integer followed by h, m or s, such as
+	// 30s. The default is 1m. Used only if sortBy is Score.
 	ScoreRateLimit *string `json:"scoreRateLimit,omitempty"`
 }
 

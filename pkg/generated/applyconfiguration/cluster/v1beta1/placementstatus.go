@@ -13,17 +13,16 @@ import (
 // PlacementStatusApplyConfiguration represents a declarative configuration of the PlacementStatus type for use
 // with apply.
 //
-// PlacementStatus is the observed state of a Placement.
+// PlacementStatus represents the observed state of a Placement.
 type PlacementStatusApplyConfiguration struct {
-	// numberOfSelectedClusters is the number of chosen clusters.
+	// numberOfSelectedClusters is the number of selected clusters.
 	NumberOfSelectedClusters *int32 `json:"numberOfSelectedClusters,omitempty"`
-	// decisionGroups are the groups of the decisions by their index. Where nothing is chosen there is one, without
-	// clusters. At most 2048.
+	// decisionGroups are the groups of the decisions, ordered by index. If no cluster is selected, there is one group without clusters. At most 2048.
 	DecisionGroups []DecisionGroupStatusApplyConfiguration `json:"decisionGroups,omitempty"`
-	// conditions say whether the spec can be followed (PlacementMisconfigured), and whether the clusters that it asks for
-	// were found (PlacementSatisfied). At most 128.
+	// conditions represent the latest observations of the placement, at most 128. PlacementMisconfigured reports whether the spec is invalid, and
+	// PlacementSatisfied whether the requested clusters were found.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// lastScoreUpdateTime is when scores were last written to the decisions. Only for sortBy Score.
+	// lastScoreUpdateTime is the time at which scores were last written to the decisions. It is set only if sortBy is Score.
 	LastScoreUpdateTime *metav1.Time `json:"lastScoreUpdateTime,omitempty"`
 }
 

@@ -10,10 +10,10 @@ package v1beta1
 //
 // PrioritizerConfig is a prioritizer and its weight.
 type PrioritizerConfigApplyConfiguration struct {
-	// scoreCoordinate is the prioritizer. It is required.
+	// scoreCoordinate identifies the prioritizer. Required.
 	ScoreCoordinate *ScoreCoordinateApplyConfiguration `json:"scoreCoordinate,omitempty"`
-	// weight is how much the prioritizer counts, -10 to 10. The default is 1; 0 turns the prioritizer off; below 0, clusters
-	// with low scores are preferred.
+	// weight is the weight of the prioritizer, -10 to 10. The default is 1. 0 disables the prioritizer. With a negative weight, clusters with low
+	// scores are preferred.
 	Weight *int32 `json:"weight,omitempty"`
 }
 

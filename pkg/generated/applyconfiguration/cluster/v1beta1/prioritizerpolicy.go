@@ -12,11 +12,11 @@ import (
 // PrioritizerPolicyApplyConfiguration represents a declarative configuration of the PrioritizerPolicy type for use
 // with apply.
 //
-// PrioritizerPolicy says how clusters are scored. The score of a cluster is the sum of weight times score of every
-// prioritizer, each of which scores a cluster from -100 to 100.
+// PrioritizerPolicy defines how clusters are scored. The score of a cluster is the sum of weight times score over all prioritizers, each of which
+// scores a cluster from -100 to 100.
 type PrioritizerPolicyApplyConfiguration struct {
-	// mode is Additive (the default) or Exact. Additive: the prioritizers Balance and Steady have the weight 1 unless
-	// configurations say otherwise. Exact: only the prioritizers in configurations count.
+	// mode is Additive (the default) or Exact. With Additive, the prioritizers Balance and Steady have the weight 1 unless configurations override
+	// it. With Exact, only the prioritizers in configurations are used.
 	Mode *clusterv1beta1.PrioritizerPolicyModeType `json:"mode,omitempty"`
 	// configurations are prioritizers and their weights, at most 64.
 	Configurations []PrioritizerConfigApplyConfiguration `json:"configurations,omitempty"`

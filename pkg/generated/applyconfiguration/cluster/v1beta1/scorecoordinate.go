@@ -8,15 +8,15 @@ package v1beta1
 // ScoreCoordinateApplyConfiguration represents a declarative configuration of the ScoreCoordinate type for use
 // with apply.
 //
-// ScoreCoordinate names a prioritizer.
+// ScoreCoordinate identifies a prioritizer.
 type ScoreCoordinateApplyConfiguration struct {
 	// type is BuiltIn (the default) or AddOn.
 	Type *string `json:"type,omitempty"`
-	// builtIn is the name of a prioritizer of the hub. Balance: clusters that fewer other placements have chosen. Steady:
-	// clusters that this placement has chosen before. ResourceAllocatableCPU and ResourceAllocatableMemory: clusters with
-	// more of it in status.allocatable. Only for type BuiltIn, which needs it.
+	// builtIn is the name of a prioritizer of the hub. Balance prefers clusters that fewer other placements have selected. Steady prefers clusters
+	// that the placement has already selected. ResourceAllocatableCPU and ResourceAllocatableMemory prefer clusters with more CPU or memory in
+	// status.allocatable. Required if type is BuiltIn, and otherwise not used.
 	BuiltIn *string `json:"builtIn,omitempty"`
-	// addOn is a score of the AddOnPlacementScores. Only for type AddOn, which needs it.
+	// addOn identifies a score of AddOnPlacementScores. Required if type is AddOn, and otherwise not used.
 	AddOn *AddOnScoreApplyConfiguration `json:"addOn,omitempty"`
 }
 

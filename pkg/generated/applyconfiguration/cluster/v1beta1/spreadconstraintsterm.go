@@ -12,18 +12,17 @@ import (
 // SpreadConstraintsTermApplyConfiguration represents a declarative configuration of the SpreadConstraintsTerm type for use
 // with apply.
 //
-// SpreadConstraintsTerm bounds how unevenly the chosen clusters may be spread over the values of one label or claim.
+// SpreadConstraintsTerm limits the skew of the selected clusters over the values of a label or claim.
 type SpreadConstraintsTermApplyConfiguration struct {
-	// topologyKey is a label's key or a claim's name, 1 to 316 characters. Clusters with the same value are in the same
-	// topology.
+	// topologyKey is the key of a label or the name of a claim, 1 to 316 characters. Clusters with the same value are in the same topology. Required.
 	TopologyKey *string `json:"topologyKey,omitempty"`
-	// topologyKeyType says what topologyKey is: Label or Claim. It is required.
+	// topologyKeyType is the type of topologyKey: Label or Claim. Required.
 	TopologyKeyType *clusterv1beta1.TopologyKeyType `json:"topologyKeyType,omitempty"`
-	// maxSkew is how many more clusters a topology may have than the one with the fewest, 1 or more. The default is 1, and
-	// 0 means the default.
+	// maxSkew is the maximum difference between the numbers of selected clusters in a topology and in the topology with the fewest, 1 or more. The
+	// default is 1, and 0 means the default.
 	MaxSkew *int32 `json:"maxSkew,omitempty"`
-	// whenUnsatisfiable says what happens to a cluster that would make the difference greater. ScheduleAnyway (the
-	// default): it is taken after the others. DoNotSchedule: it is not taken.
+	// whenUnsatisfiable defines what happens to a cluster that would exceed maxSkew. With ScheduleAnyway (the default), it is selected after the
+	// other clusters. With DoNotSchedule, it is not selected.
 	WhenUnsatisfiable *clusterv1beta1.UnsatisfiableMaxSkewAction `json:"whenUnsatisfiable,omitempty"`
 }
 

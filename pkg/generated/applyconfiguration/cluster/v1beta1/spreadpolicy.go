@@ -8,9 +8,9 @@ package v1beta1
 // SpreadPolicyApplyConfiguration represents a declarative configuration of the SpreadPolicy type for use
 // with apply.
 //
-// SpreadPolicy says how the chosen clusters are spread over topologies.
+// SpreadPolicy defines how the selected clusters are spread over topologies.
 type SpreadPolicyApplyConfiguration struct {
-	// spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.
+	// spreadConstraints are the spread constraints, the most important first: at most 8.
 	SpreadConstraints []SpreadConstraintsTermApplyConfiguration `json:"spreadConstraints,omitempty"`
 }
 

@@ -13,21 +13,19 @@ import (
 // TolerationApplyConfiguration represents a declarative configuration of the Toleration type for use
 // with apply.
 //
-// Toleration lets clusters with a taint pass. It matches a taint by key, operator, value and effect together.
+// Toleration makes clusters with a taint eligible. It matches a taint by key, operator, value and effect together.
 type TolerationApplyConfiguration struct {
-	// key is the key of the taints that are tolerated, at most 316 characters. The default is every key, which needs the
-	// operator Exists.
+	// key is the key of the tolerated taints, at most 316 characters. The default matches all keys, and requires the operator Exists.
 	Key *string `json:"key,omitempty"`
-	// operator is Equal (the default) or Exists. Equal: the taint has the value in value. Exists: it has any value, and
-	// value is empty.
+	// operator is Equal (the default) or Exists. With Equal, the value of the taint must equal value. With Exists, the taint can have any value, and
+	// value must be empty.
 	Operator *clusterv1beta1.TolerationOperator `json:"operator,omitempty"`
-	// value is the value of the taints that are tolerated, at most 1024 characters. Only for operator Equal.
+	// value is the value of the tolerated taints, at most 1024 characters. Used only if operator is Equal.
 	Value *string `json:"value,omitempty"`
-	// effect is the effect of the taints that are tolerated: NoSelect, PreferNoSelect or NoSelectIfNew. The default is
-	// every effect.
+	// effect is the effect of the tolerated taints: NoSelect, PreferNoSelect or NoSelectIfNew. The default matches all effects.
 	Effect *v1.TaintEffect `json:"effect,omitempty"`
-	// tolerationSeconds is how long a taint is tolerated, in seconds from its timeAdded on: 0 or more. The default is for
-	// ever.
+	// tolerationSeconds is the time for which a taint is tolerated, in seconds since its timeAdded: 0 or more. By default, the taint is tolerated
+	// forever.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 

@@ -15,11 +15,11 @@ import (
 //
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelectorApplyConfiguration struct {
-	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by the
-	// label cluster.open-cluster-management.io/clusterset=<name of the set>. LabelSelector: by labelSelector.
+	// selectorType is ExclusiveClusterSetLabel or LabelSelector. With ExclusiveClusterSetLabel (the default), the set selects the clusters with the
+	// label cluster.open-cluster-management.io/clusterset=<name of the set>. With LabelSelector, it selects the clusters that match labelSelector.
 	SelectorType *clusterv1beta2.SelectorType `json:"selectorType,omitempty"`
-	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
-	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. An empty selector, {}, selects all
+	// clusters; if the field is not set, the set is empty. Used only if selectorType is LabelSelector.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // ManagedClusterSetBindingApplyConfiguration represents a declarative configuration of the ManagedClusterSetBinding type for use
 // with apply.
 //
-// ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission "create
-// managedclustersets/bind" on the name of the set.
+// ManagedClusterSetBinding allows a namespace to use a cluster set. Creating one requires the permission "create managedclustersets/bind" on the name
+// of the set.
 type ManagedClusterSetBindingApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the set.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec names the set.
+	// spec identifies the set.
 	Spec *ManagedClusterSetBindingSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The hub writes it.
+	// status represents the observed state of the binding. The hub writes it.
 	Status *ManagedClusterSetBindingStatusApplyConfiguration `json:"status,omitempty"`
 }
 

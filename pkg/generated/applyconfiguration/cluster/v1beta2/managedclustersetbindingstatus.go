@@ -12,9 +12,9 @@ import (
 // ManagedClusterSetBindingStatusApplyConfiguration represents a declarative configuration of the ManagedClusterSetBindingStatus type for use
 // with apply.
 //
-// ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.
+// ManagedClusterSetBindingStatus represents the observed state of a ManagedClusterSetBinding.
 type ManagedClusterSetBindingStatusApplyConfiguration struct {
-	// conditions say whether the set exists (Bound), at most 128. The hub writes them.
+	// conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

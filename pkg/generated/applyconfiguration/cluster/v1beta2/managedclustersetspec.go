@@ -8,12 +8,12 @@ package v1beta2
 // ManagedClusterSetSpecApplyConfiguration represents a declarative configuration of the ManagedClusterSetSpec type for use
 // with apply.
 //
-// ManagedClusterSetSpec is the desired state of a ManagedClusterSet.
+// ManagedClusterSetSpec defines the desired state of a ManagedClusterSet.
 type ManagedClusterSetSpecApplyConfiguration struct {
 	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	ClusterSelector *ManagedClusterSelectorApplyConfiguration `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them
-	// there, and deletes none.
+	// managedNamespaces are namespaces that all clusters of the set should have, at most 256. The agent of each cluster creates them there; it never
+	// deletes them.
 	ManagedNamespaces []ManagedNamespaceConfigApplyConfiguration `json:"managedNamespaces,omitempty"`
 }
 

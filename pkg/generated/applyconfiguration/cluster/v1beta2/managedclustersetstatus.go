@@ -12,10 +12,10 @@ import (
 // ManagedClusterSetStatusApplyConfiguration represents a declarative configuration of the ManagedClusterSetStatus type for use
 // with apply.
 //
-// ManagedClusterSetStatus is the observed state of a ManagedClusterSet.
+// ManagedClusterSetStatus represents the observed state of a ManagedClusterSet.
 type ManagedClusterSetStatusApplyConfiguration struct {
-	// conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters.
-	// The hub writes them.
+	// conditions represent the latest observations of the set, at most 128. ClusterSetEmpty reports whether the set has no clusters; its message has
+	// the number of clusters. The hub writes them.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -10,8 +10,8 @@ package v1alpha1
 //
 // ClusterDeployment is the deployment of a service to clusters.
 type ClusterDeploymentApplyConfiguration struct {
-	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads
-	// it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.
+	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, encoded in base64. At most 512000 bytes before the encoding. The
+	// hub reads it when it is written, and rejects an archive that it cannot read or that is too large when unpacked.
 	OperatorYamlArchive []byte `json:"operatorYamlArchive,omitempty"`
 }
 

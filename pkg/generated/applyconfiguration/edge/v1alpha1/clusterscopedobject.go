@@ -8,13 +8,13 @@ package v1alpha1
 // ClusterScopedObjectApplyConfiguration represents a declarative configuration of the ClusterScopedObject type for use
 // with apply.
 //
-// ClusterScopedObject is an object that is in no namespace.
+// ClusterScopedObject identifies a cluster-scoped object.
 type ClusterScopedObjectApplyConfiguration struct {
-	// group of the object, at most 253 characters.
+	// group is the API group of the object, at most 253 characters.
 	Group *string `json:"group,omitempty"`
-	// kind of the object, at most 63 characters.
+	// kind is the kind of the object, at most 63 characters.
 	Kind *string `json:"kind,omitempty"`
-	// name of the object, at most 253 characters.
+	// name is the name of the object, at most 253 characters.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -17,15 +17,16 @@ import (
 // DeploymentPatternApplyConfiguration represents a declarative configuration of the DeploymentPattern type for use
 // with apply.
 //
-// DeploymentPattern deploys a list of services to each node that names the pattern in spec.pattern, and is in one of the sets that
-// are bound to the namespace of the pattern.
+// DeploymentPattern deploys a list of services to each node that names the pattern in spec.pattern and is in a set that is bound to the
+// namespace of the pattern.
 type DeploymentPatternApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.
+	// metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters, because the names of placements are
+	// derived from it.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says what is deployed. Users write it.
+	// spec defines the services to deploy. Users write it.
 	Spec *DeploymentPatternSpecApplyConfiguration `json:"spec,omitempty"`
-	// status says what came of it. The hub writes it.
+	// status represents the observed state of the pattern's placements. The hub writes it.
 	Status *DeploymentStatusApplyConfiguration `json:"status,omitempty"`
 }
 

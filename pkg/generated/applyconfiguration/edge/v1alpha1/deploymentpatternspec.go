@@ -8,16 +8,16 @@ package v1alpha1
 // DeploymentPatternSpecApplyConfiguration represents a declarative configuration of the DeploymentPatternSpec type for use
 // with apply.
 //
-// DeploymentPatternSpec says which services are deployed.
+// DeploymentPatternSpec defines the services to deploy.
 type DeploymentPatternSpecApplyConfiguration struct {
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label *string `json:"label,omitempty"`
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	Description *string `json:"description,omitempty"`
 	// services are the services to deploy, 1 to 32, each once.
 	Services []PatternServiceApplyConfiguration `json:"services,omitempty"`
-	// clusterNamespace is the namespace that all services are deployed to, a DNS label of at most 63 characters. With it, the pattern is
-	// only for nodes that have that namespace alone; without it (the default), only for those that deploy to any namespace. It is ignored on
+	// clusterNamespace is the namespace to which all services are deployed, a DNS label of at most 63 characters. If it is set, the pattern is
+	// deployed only to namespace-scoped nodes of this namespace; otherwise (the default) only to cluster-scoped nodes. It is ignored for
 	// devices.
 	ClusterNamespace *string `json:"clusterNamespace,omitempty"`
 	// userInput sets variables of services, at most 64.

@@ -17,15 +17,16 @@ import (
 // DeploymentPolicyApplyConfiguration represents a declarative configuration of the DeploymentPolicy type for use
 // with apply.
 //
-// DeploymentPolicy deploys a service to all nodes that match. It reaches the nodes of the sets that are bound to its namespace
-// (ManagedClusterSetBinding), and no others.
+// DeploymentPolicy deploys a service to all nodes that match. It reaches only the nodes of the sets that are bound to its namespace by a
+// ManagedClusterSetBinding.
 type DeploymentPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.
+	// metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters, because the names of placements are
+	// derived from it.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says what is deployed, and where. Users write it.
+	// spec defines the service to deploy and the nodes to deploy it to. Users write it.
 	Spec *DeploymentPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status says what came of it. The hub writes it.
+	// status represents the observed state of the policy's placements. The hub writes it.
 	Status *DeploymentStatusApplyConfiguration `json:"status,omitempty"`
 }
 

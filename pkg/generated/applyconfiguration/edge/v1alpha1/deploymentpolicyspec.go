@@ -8,11 +8,11 @@ package v1alpha1
 // DeploymentPolicySpecApplyConfiguration represents a declarative configuration of the DeploymentPolicySpec type for use
 // with apply.
 //
-// DeploymentPolicySpec says which service is deployed where.
+// DeploymentPolicySpec defines the service to deploy and the nodes to deploy it to.
 type DeploymentPolicySpecApplyConfiguration struct {
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label *string `json:"label,omitempty"`
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	Description *string `json:"description,omitempty"`
 	// service is the service to deploy.
 	Service                  *PolicyServiceApplyConfiguration `json:"service,omitempty"`

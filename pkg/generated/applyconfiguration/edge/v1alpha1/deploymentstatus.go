@@ -12,15 +12,15 @@ import (
 // DeploymentStatusApplyConfiguration represents a declarative configuration of the DeploymentStatus type for use
 // with apply.
 //
-// DeploymentStatus says what came of a policy or a pattern.
+// DeploymentStatus represents the observed state of a policy or a pattern.
 type DeploymentStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the status is about.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Valid, Placed and Running, at most 16.
+	// conditions represent the latest observations of the state. The types are Valid, Placed and Running. At most 16.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// nodes counts the nodes of the sets that are bound to the namespace.
 	Nodes *NodeCountsApplyConfiguration `json:"nodes,omitempty"`
-	// excluded counts those that nothing is deployed to, by the first rule that says so, at most 32.
+	// excluded counts the nodes to which nothing is deployed, by the first rule that excludes them, at most 32 rules.
 	Excluded []ExcludedNodesApplyConfiguration `json:"excluded,omitempty"`
 }
 

@@ -18,17 +18,17 @@ import (
 // with apply.
 //
 // EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent
-// registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these
-// properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
-// openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
+// registers. Users write the spec, which is the node policy. Only the agent of the node writes the status. The hub derives these properties
+// from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion,
+// openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
 type EdgeNodeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update
-	// the edgenode, by its name or by a set.
+	// spec is the node policy: the properties of the node, and its constraints on services. Users who may update the edgenode, by its name or
+	// by a set, write it.
 	Spec *EdgeNodeSpecApplyConfiguration `json:"spec,omitempty"`
-	// status are the facts of the node. Its own agent writes them.
+	// status contains the facts of the node. Its own agent writes it.
 	Status *EdgeNodeStatusApplyConfiguration `json:"status,omitempty"`
 }
 

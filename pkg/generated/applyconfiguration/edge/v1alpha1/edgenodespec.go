@@ -14,23 +14,21 @@ import (
 //
 // EdgeNodeSpec is the policy of a node.
 type EdgeNodeSpecApplyConfiguration struct {
-	// nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces
-	// there.
+	// nodeType is cluster (the default) or device. Nothing is delivered to devices: only rules and checks support them, and ignore namespaces
+	// for them.
 	NodeType *edgev1alpha1.NodeType `json:"nodeType,omitempty"`
-	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the
-	// pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are
-	// bound to its namespace.
+	// pattern is the DeploymentPattern of the node, as <namespace>/<name>. A node with a pattern gets the services of the pattern, and none of
+	// a DeploymentPolicy. By default, a node has no pattern. A pattern applies only to nodes of the sets that are bound to its namespace.
 	Pattern *string `json:"pattern,omitempty"`
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label *string `json:"label,omitempty"`
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	Description              *string `json:"description,omitempty"`
 	PolicyApplyConfiguration `json:""`
-	// deployment changes properties and constraints for deployments. Its properties replace those above that have the same name. Its
-	// constraints replace all those above, if it has any.
+	// deployment overrides properties and constraints for deployments. Its properties replace the properties above with the same names. If it
+	// has constraints, they replace all constraints above.
 	Deployment *PolicyApplyConfiguration `json:"deployment,omitempty"`
-	// management changes properties and constraints for the management of the node, in the same way. The hub keeps it, and decides
-	// nothing by it.
+	// management overrides properties and constraints for the management of the node, in the same way. The hub stores it and does not use it.
 	Management *PolicyApplyConfiguration `json:"management,omitempty"`
 }
 

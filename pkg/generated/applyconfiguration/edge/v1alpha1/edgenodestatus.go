@@ -12,31 +12,31 @@ import (
 // EdgeNodeStatusApplyConfiguration represents a declarative configuration of the EdgeNodeStatus type for use
 // with apply.
 //
-// EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every
-// constraint on it is false. It is never 0 or empty text.
+// EdgeNodeStatus contains the facts of a node as observed by its agent. A fact that the agent cannot observe is omitted, and is never 0 or
+// empty: it is unknown, and every constraint on it is false.
 type EdgeNodeStatusApplyConfiguration struct {
-	// arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not
-	// see nodes says its own.
+	// arch is the architecture of most nodes of the cluster as in GOARCH, such as amd64. At most 63 characters. An agent that may not list
+	// nodes reports its own architecture.
 	Arch *string `json:"arch,omitempty"`
 	// cpu is the number of CPUs of the cluster, 1 or more.
 	CPU *int64 `json:"cpu,omitempty"`
 	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
 	Memory *int64 `json:"memory,omitempty"`
-	// kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.
+	// kubernetesVersion is the version that the API server of the cluster reports, such as v1.33.3. At most 253 characters.
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
-	// namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is
-	// namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.
+	// namespace is the default namespace of services, a DNS label of 1 to 63 characters. If the node is namespace-scoped, it is the namespace
+	// of the agent; otherwise it is a different one, openhorizon-agent unless a flag of the agent sets another one.
 	Namespace *string `json:"namespace,omitempty"`
-	// namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace.
-	// As long as it is not known, nothing is deployed.
+	// namespaceScoped is true for an agent that deploys only to its own namespace, and false for an agent that deploys to any namespace. While
+	// it is unknown, nothing is deployed.
 	NamespaceScoped *bool `json:"namespaceScoped,omitempty"`
-	// clusterID tells clusters apart: agents of one cluster report the same. At most 253 characters. By it the hub finds that two agents
-	// would put the same into one namespace.
+	// clusterID identifies the cluster: all agents of a cluster report the same. At most 253 characters. With it, the hub detects that two
+	// agents would deploy the same objects to one namespace.
 	ClusterID *string `json:"clusterID,omitempty"`
-	// clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a
-	// namespace alone can deploy services that have such objects only where they are there already.
+	// clusterObjects are the cluster-scoped objects that exist in the cluster, as far as the agent knows, at most 256. A namespace-scoped
+	// agent can deploy services with such objects only if the objects already exist.
 	ClusterObjects []ClusterScopedObjectApplyConfiguration `json:"clusterObjects,omitempty"`
-	// reportTime is when the agent wrote the facts.
+	// reportTime is the time at which the agent wrote the facts.
 	ReportTime *v1.Time `json:"reportTime,omitempty"`
 }
 

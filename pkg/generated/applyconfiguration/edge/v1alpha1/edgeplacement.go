@@ -17,15 +17,15 @@ import (
 // EdgePlacementApplyConfiguration represents a declarative configuration of the EdgePlacement type for use
 // with apply.
 //
-// EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements; users read them.
+// EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements, and users read them.
 type EdgePlacementApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is the name of the policy or pattern with a hash that includes the node. The
+	// metadata is the standard object metadata. The name is the name of the policy or pattern, followed by a hash that includes the node. The
 	// labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says what is placed where.
+	// spec defines the services and the node that they are placed on.
 	Spec *EdgePlacementSpecApplyConfiguration `json:"spec,omitempty"`
-	// status says how far it has come.
+	// status represents the observed state of the placement.
 	Status *EdgePlacementStatusApplyConfiguration `json:"status,omitempty"`
 }
 

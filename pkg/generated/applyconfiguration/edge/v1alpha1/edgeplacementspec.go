@@ -8,11 +8,11 @@ package v1alpha1
 // EdgePlacementSpecApplyConfiguration represents a declarative configuration of the EdgePlacementSpec type for use
 // with apply.
 //
-// EdgePlacementSpec says what is placed where. The node and the origin cannot be changed.
+// EdgePlacementSpec defines services and the node that they are placed on. The node and the origin are immutable.
 type EdgePlacementSpecApplyConfiguration struct {
 	// node is the name of the EdgeNode, 1 to 63 characters.
 	Node *string `json:"node,omitempty"`
-	// origin is the policy or pattern of the namespace that this is of.
+	// origin is the policy or pattern that the placement belongs to, in the same namespace.
 	Origin *PlacementOriginApplyConfiguration `json:"origin,omitempty"`
 	// services are the placed services: 1 for a policy, 1 to 32 for a pattern.
 	Services []PlacedServiceApplyConfiguration `json:"services,omitempty"`

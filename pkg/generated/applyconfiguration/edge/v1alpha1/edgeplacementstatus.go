@@ -13,24 +13,24 @@ import (
 // EdgePlacementStatusApplyConfiguration represents a declarative configuration of the EdgePlacementStatus type for use
 // with apply.
 //
-// EdgePlacementStatus says how far a placement has come.
+// EdgePlacementStatus represents the observed state of a placement.
 type EdgePlacementStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the status is about.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// state is Pending, Delivering, Running, Failed or Removing. It is Running only when the cluster says so.
+	// state is Pending, Delivering, Running, Failed or Removing. It is Running only if the cluster reports that.
 	State *edgev1alpha1.PlacementState `json:"state,omitempty"`
-	// reason is why, one word, at most 63 characters.
+	// reason is a CamelCase word for why the placement is in this state, at most 63 characters.
 	Reason *string `json:"reason,omitempty"`
-	// message says it in words, at most 1024 characters.
+	// message is a human-readable description of the reason, at most 1024 characters.
 	Message *string `json:"message,omitempty"`
 	// work is the name of the ManifestWork in the namespace of the node, at most 188 characters.
 	Work *string `json:"work,omitempty"`
-	// lastTransitionTime is when the state changed last.
+	// lastTransitionTime is the last time the state changed.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
-	// attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a
-	// service. They start again when the policy or pattern, or one of its services, changes.
+	// attempts are the versions of services that were tried on the node, at most 64. They are recorded if a policy or pattern names several
+	// versions of a service, and start over when the policy or pattern, or one of its services, changes.
 	Attempts []VersionAttemptApplyConfiguration `json:"attempts,omitempty"`
-	// attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.
+	// attemptsOf is a hash of the policy or pattern and of the services that the attempts refer to, at most 63 characters.
 	AttemptsOf *string `json:"attemptsOf,omitempty"`
 }
 

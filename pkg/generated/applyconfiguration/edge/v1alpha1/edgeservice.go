@@ -17,17 +17,17 @@ import (
 // EdgeServiceApplyConfiguration represents a declarative configuration of the EdgeService type for use
 // with apply.
 //
-// EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects,
-// with the same spec.url.
+// EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects with the
+// same spec.url.
 type EdgeServiceApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name follows from url, version and arch, so that each is there once in a
-	// namespace: <url>--<version>--<arch>, or, if that is no name, what is left of it and a hash. The server says which one it has to be;
-	// "kubectl hub edge import" knows it.
+	// metadata is the standard object metadata. The name is derived from url, version and arch, so that each combination exists once in a
+	// namespace: <url>--<version>--<arch>, or, if that is not a valid name, a shortened form with a hash. If the name is wrong, the error of
+	// the server contains the right one; "kubectl hub edge import" sets it.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the service. Users write it. url, version and arch cannot be changed.
+	// spec defines the service. Users write it. url, version and arch are immutable.
 	Spec *EdgeServiceSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.
+	// status describes the content of the service's archive. Only the hub writes it, together with the spec.
 	Status *EdgeServiceStatusApplyConfiguration `json:"status,omitempty"`
 }
 

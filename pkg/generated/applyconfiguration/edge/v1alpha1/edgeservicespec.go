@@ -12,31 +12,32 @@ import (
 // EdgeServiceSpecApplyConfiguration represents a declarative configuration of the EdgeServiceSpec type for use
 // with apply.
 //
-// EdgeServiceSpec is a version of a service.
+// EdgeServiceSpec defines one version of a service for one architecture.
 type EdgeServiceSpecApplyConfiguration struct {
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label *string `json:"label,omitempty"`
-	// description is a text for people, at most 4096 characters.
+	// description is a human-readable description, at most 4096 characters.
 	Description *string `json:"description,omitempty"`
-	// documentation says where the service is documented, at most 2048 characters.
+	// documentation is the location of the service's documentation, at most 2048 characters.
 	Documentation *string `json:"documentation,omitempty"`
-	// public says that policies and patterns of all namespaces may use the service. The default is false: those of its own
-	// namespace may, and those written by users who may get the EdgeService.
+	// public allows policies and patterns of all namespaces to use the service. The default is false: only those of its own namespace may use
+	// it, and those written by users who may get the EdgeService.
 	Public *bool `json:"public,omitempty"`
-	// url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; my-service.example.com is a good one.
+	// url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; a name such as my-service.example.com is
+	// recommended.
 	URL *string `json:"url,omitempty"`
-	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
-	// the same in ranges, and different services. 1 to 63 characters.
+	// version is the version of the service: 1 to 3 numbers separated by dots, such as 1.0.1, optionally with a suffix for a prerelease, such
+	// as 1.0.1-rc1. 1.0 and 1.0.0 are equal in ranges, but are different services. 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*"
-	// stands for all architectures, and is used if no service has the architecture of the node.
+	// arch is the architecture of the images as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*" stands for
+	// all architectures, and is used if no service has the architecture of the node.
 	Arch *string `json:"arch,omitempty"`
 	// userInput are the variables of the service, at most 128, each name once.
 	UserInput []VariableApplyConfiguration `json:"userInput,omitempty"`
-	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a
-	// service for devices.
+	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with this field
+	// can be deployed to devices.
 	Deployment *runtime.RawExtension `json:"deployment,omitempty"`
-	// clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and
+	// clusterDeployment is the deployment for clusters. A service with this field can be deployed to clusters. One of deployment and
 	// clusterDeployment is required.
 	ClusterDeployment *ClusterDeploymentApplyConfiguration `json:"clusterDeployment,omitempty"`
 	// policy is the service policy: properties of the service, and constraints on nodes.

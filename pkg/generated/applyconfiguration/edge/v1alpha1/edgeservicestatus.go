@@ -8,20 +8,21 @@ package v1alpha1
 // EdgeServiceStatusApplyConfiguration represents a declarative configuration of the EdgeServiceStatus type for use
 // with apply.
 //
-// EdgeServiceStatus is the content that the hub found in the archive of a service.
+// EdgeServiceStatus describes the content of a service's archive.
 type EdgeServiceStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation of the archive that was read.
+	// observedGeneration is the metadata.generation of the archive that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// objects is how many Kubernetes objects there are in the archive.
+	// objects is the number of Kubernetes objects in the archive.
 	Objects *int32 `json:"objects,omitempty"`
-	// embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern
-	// has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.
+	// embeddedNamespace is the only namespace that the archive names, if it names exactly one. It applies if neither policy nor pattern sets
+	// clusterNamespace. It is recommended not to name a namespace in archives, so that the user who deploys the service chooses it.
 	EmbeddedNamespace *string `json:"embeddedNamespace,omitempty"`
-	// namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.
+	// namespaces are all namespaces that objects of the archive name, in alphabetical order, at most 64. All of them are replaced by the
+	// target namespace.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// clusterScoped are the objects that are in no namespace, at most 64. An agent that has a namespace alone cannot make them.
+	// clusterScoped are the cluster-scoped objects of the archive, at most 64. A namespace-scoped agent cannot create them.
 	ClusterScoped []ClusterScopedObjectApplyConfiguration `json:"clusterScoped,omitempty"`
-	// more is how many namespaces and objects are not in these lists.
+	// more is the number of namespaces and objects that these lists omit.
 	More *int32 `json:"more,omitempty"`
 }
 

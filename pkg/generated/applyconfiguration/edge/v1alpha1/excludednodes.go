@@ -8,11 +8,11 @@ package v1alpha1
 // ExcludedNodesApplyConfiguration represents a declarative configuration of the ExcludedNodes type for use
 // with apply.
 //
-// ExcludedNodes counts nodes that one rule excludes.
+// ExcludedNodes counts the nodes that one rule excludes.
 type ExcludedNodesApplyConfiguration struct {
-	// reason is the rule, one word, as in DeployChecks. 1 to 63 characters.
+	// reason is a CamelCase word for the rule, as in DeployChecks. 1 to 63 characters.
 	Reason *string `json:"reason,omitempty"`
-	// nodes is how many, 0 or more.
+	// nodes is the number of nodes, 0 or more.
 	Nodes *int32 `json:"nodes,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // InputApplyConfiguration represents a declarative configuration of the Input type for use
 // with apply.
 //
-// Input is the value of a variable. It is no place for secrets: users who may read the object can read it.
+// Input is the value of a variable. It must not contain secrets: all users who may read the object can read it.
 type InputApplyConfiguration struct {
-	// name of the variable, as the service has it in userInput, 1 to 128 characters.
+	// name is the name of the variable, as in userInput of the service, 1 to 128 characters.
 	Name *string `json:"name,omitempty"`
-	// value of the variable, of the type that the service says: a text of at most 4096 characters, a number, true or false, or a list of
-	// at most 128 texts.
+	// value is the value of the variable, of the type that the service declares: a string of at most 4096 characters, a number, a boolean, or
+	// a list of at most 128 strings.
 	Value *edgev1alpha1.Value `json:"value,omitempty"`
 }
 

@@ -8,17 +8,17 @@ package v1alpha1
 // NodeCountsApplyConfiguration represents a declarative configuration of the NodeCounts type for use
 // with apply.
 //
-// NodeCounts are numbers of nodes, each 0 or more.
+// NodeCounts contains numbers of nodes, each 0 or more.
 type NodeCountsApplyConfiguration struct {
-	// reached are the nodes of the sets that are bound to the namespace.
+	// reached is the number of nodes in the sets that are bound to the namespace.
 	Reached *int32 `json:"reached,omitempty"`
-	// selected are those of them that all rules let in.
+	// selected is the number of these nodes that no rule excludes.
 	Selected *int32 `json:"selected,omitempty"`
 	// placed is the number of nodes that have a placement.
 	Placed *int32 `json:"placed,omitempty"`
-	// running are those where the cluster says that all runs.
+	// running is the number of nodes whose cluster reports that everything runs.
 	Running *int32 `json:"running,omitempty"`
-	// failed are those with a placement that is Failed.
+	// failed is the number of nodes whose placement is Failed.
 	Failed *int32 `json:"failed,omitempty"`
 }
 

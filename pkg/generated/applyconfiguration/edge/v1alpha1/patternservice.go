@@ -10,14 +10,14 @@ package v1alpha1
 //
 // PatternService is a service of a pattern.
 type PatternServiceApplyConfiguration struct {
-	// serviceUrl is the name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.
+	// serviceUrl is the name of the service, as in spec.url of its EdgeServices, 1 to 253 characters.
 	ServiceUrl *string `json:"serviceUrl,omitempty"`
-	// serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. In another namespace, an EdgeService
-	// must be public, or the user who writes the pattern must have the permission to get it.
+	// serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. An EdgeService in another namespace must
+	// be public, or the user who writes the pattern must have the permission to get it. At most 63 characters.
 	ServiceOrgid *string `json:"serviceOrgid,omitempty"`
 	// serviceArch is the architecture of the service, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	ServiceArch *string `json:"serviceArch,omitempty"`
-	// serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.
+	// serviceVersions are the versions that may be deployed, 1 to 32, each once. A node gets the first version, by priority, that fits it.
 	ServiceVersions []ServiceVersionApplyConfiguration `json:"serviceVersions,omitempty"`
 }
 

@@ -10,15 +10,15 @@ package v1alpha1
 //
 // PlacedService is a version of a service in a namespace of a cluster.
 type PlacedServiceApplyConfiguration struct {
-	// name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	// name is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
 	// org is the namespace of the EdgeService, 1 to 63 characters.
 	Org *string `json:"org,omitempty"`
-	// version that is placed, 1 to 63 characters.
+	// version is the placed version of the service, 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// arch of it, 1 to 63 characters.
+	// arch is the architecture of the EdgeService, 1 to 63 characters.
 	Arch *string `json:"arch,omitempty"`
-	// targetNamespace is the namespace of the cluster, 1 to 63 characters.
+	// targetNamespace is the namespace of the cluster that the service is deployed to, 1 to 63 characters.
 	TargetNamespace *string `json:"targetNamespace,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // PlacementOriginApplyConfiguration represents a declarative configuration of the PlacementOrigin type for use
 // with apply.
 //
-// PlacementOrigin is a policy or a pattern.
+// PlacementOrigin identifies a policy or a pattern.
 type PlacementOriginApplyConfiguration struct {
 	// kind is DeploymentPolicy or DeploymentPattern.
 	Kind *string `json:"kind,omitempty"`
-	// name of it, 1 to 244 characters.
+	// name is the name of the policy or pattern, 1 to 244 characters.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -8,13 +8,13 @@ package v1alpha1
 // PolicyApplyConfiguration represents a declarative configuration of the Policy type for use
 // with apply.
 //
-// Policy has the properties of one side of a deployment, and the constraints on the other side.
+// Policy contains the properties of one side of a deployment, and its constraints on the other side.
 type PolicyApplyConfiguration struct {
-	// properties are the values that constraints of the other side are evaluated with, at most 128, each name once.
+	// properties are the properties with which the constraints of the other side are evaluated, at most 128, each name once.
 	Properties []PropertyApplyConfiguration `json:"properties,omitempty"`
-	// constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as
-	// 'purpose == "retail" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too.
-	// AND binds tighter than OR. No constraints are true.
+	// constraints are expressions that the other side must satisfy, all of them: at most 64, each of at most 4096 characters, such as 'purpose
+	// == "retail" AND openhorizon.memory > 2048'. A comparison with a property that does not exist is false, even with !=. AND has a higher
+	// precedence than OR. An empty list is satisfied by every other side.
 	Constraints []string `json:"constraints,omitempty"`
 }
 

@@ -10,18 +10,18 @@ package v1alpha1
 //
 // PolicyService is the service of a policy.
 type PolicyServiceApplyConfiguration struct {
-	// name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.
+	// name is the name of the service, as in spec.url of its EdgeServices, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
-	// org is the namespace of the EdgeServices. The default is the namespace of the policy. In another namespace, an EdgeService must be
-	// public, or the user who writes the policy must have the permission to get it.
+	// org is the namespace of the EdgeServices. The default is the namespace of the policy. An EdgeService in another namespace must be
+	// public, or the user who writes the policy must have the permission to get it. At most 63 characters.
 	Org *string `json:"org,omitempty"`
-	// arch is the architecture to deploy, such as amd64. "" (the default) and "*" mean the architecture of each node.
+	// arch is the architecture of the service, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	Arch *string `json:"arch,omitempty"`
-	// clusterNamespace is the namespace to deploy to, a DNS label of at most 63 characters. It takes precedence over a namespace in the
-	// archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else
-	// the namespace of the agent. It is ignored on devices.
+	// clusterNamespace is the namespace to which the service is deployed, a DNS label of at most 63 characters. It takes precedence over a
+	// namespace in the archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the
+	// archive, or else the namespace of the agent. It is ignored for devices.
 	ClusterNamespace *string `json:"clusterNamespace,omitempty"`
-	// serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.
+	// serviceVersions are the versions that may be deployed, 1 to 32, each once. A node gets the first version, by priority, that fits it.
 	ServiceVersions []ServiceVersionApplyConfiguration `json:"serviceVersions,omitempty"`
 }
 

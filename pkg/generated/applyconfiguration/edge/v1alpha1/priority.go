@@ -8,17 +8,18 @@ package v1alpha1
 // PriorityApplyConfiguration represents a declarative configuration of the Priority type for use
 // with apply.
 //
-// Priority is the place of a version among several.
+// Priority is the priority of a version among the versions of a service, and how often it is retried.
 type PriorityApplyConfiguration struct {
-	// priority_value is the place: the lowest is tried first. 1 to 1000, each once among the versions of a service.
+	// priority_value is the priority, 1 to 1000: the version with the lowest value is tried first. It must be unique among the versions of a
+	// service.
 	PriorityValue *int32 `json:"priority_value,omitempty"`
-	// retries is how often a version that does not start is tried again before the next one is, 0 to 100. The default is 0.
+	// retries is the number of times that a version that does not start is retried before the next version is tried, 0 to 100. The default is
+	// 0.
 	Retries *int32 `json:"retries,omitempty"`
-	// retry_durations is the time in which the retries have to happen, in seconds, 0 to 604800 (a week). The default is 0: no time
-	// is set.
+	// retry_durations is the time window of the retries in seconds, 0 to 604800 (a week). The default is 0: no limit.
 	RetryDurations *int32 `json:"retry_durations,omitempty"`
-	// verified_durations is how long a version has to run until it counts as started, in seconds, 0 to 604800 (a week). The default is 0:
-	// as soon as the cluster says that it runs.
+	// verified_durations is the time in seconds that a version must run before it counts as started, 0 to 604800 (a week). The default is 0:
+	// it counts as started as soon as the cluster reports that it runs.
 	VerifiedDurations *int32 `json:"verified_durations,omitempty"`
 }
 

@@ -12,16 +12,16 @@ import (
 // PropertyApplyConfiguration represents a declarative configuration of the Property type for use
 // with apply.
 //
-// Property is a fact or an intent that constraints are about.
+// Property is a fact or an intent that constraints refer to.
 type PropertyApplyConfiguration struct {
-	// name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other
-	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties that the hub makes
-	// itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.
+	// name is the name of the property, 1 to 128 characters. It may contain letters of any script, digits and the characters _ - / ! ? + ~ ' .
+	// and must not begin like a number or be "in". Each name must be unique in a list. Built-in properties, such as openhorizon.arch and
+	// openhorizon.service.url, are removed from the specs of users, with a warning.
 	Name *string `json:"name,omitempty"`
-	// value is a text of at most 1024 characters, a number, or true or false.
+	// value is a string of at most 1024 characters, a number or a boolean.
 	Value *edgev1alpha1.Value `json:"value,omitempty"`
-	// type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or "list
-	// of strings" (a text with commas between the entries). The default is the JSON type of value.
+	// type defines how value is compared: string, version (1 to 3 numbers separated by dots, such as 1.2.0), boolean, int, float, or "list of
+	// strings" (a string of items separated by commas). The default is the JSON type of value.
 	Type *edgev1alpha1.PropertyType `json:"type,omitempty"`
 }
 

@@ -10,14 +10,14 @@ package v1alpha1
 //
 // ServiceInput sets variables of a service.
 type ServiceInputApplyConfiguration struct {
-	// serviceOrgid is the namespace of the service. The default is the namespace of the object that has the input.
+	// serviceOrgid is the namespace of the service. The default is the namespace of the object that contains the input. At most 63 characters.
 	ServiceOrgid *string `json:"serviceOrgid,omitempty"`
-	// serviceUrl is the name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	// serviceUrl is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.
 	ServiceUrl *string `json:"serviceUrl,omitempty"`
-	// serviceArch is the architecture that the variables are for. "" (the default) and "*" are all.
+	// serviceArch is the architecture to which the variables apply. "" (the default) and "*" mean all architectures.
 	ServiceArch *string `json:"serviceArch,omitempty"`
-	// serviceVersionRange are the versions that the variables are for, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version is
-	// the range from there on. The default is all versions. At most 128 characters.
+	// serviceVersionRange is the range of versions to which the variables apply, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version
+	// means that version and all later ones. The default is all versions. At most 128 characters.
 	ServiceVersionRange *string `json:"serviceVersionRange,omitempty"`
 	// inputs are the variables, at most 128, each name once.
 	Inputs []InputApplyConfiguration `json:"inputs,omitempty"`

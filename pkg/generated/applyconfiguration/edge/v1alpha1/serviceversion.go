@@ -8,11 +8,11 @@ package v1alpha1
 // ServiceVersionApplyConfiguration represents a declarative configuration of the ServiceVersion type for use
 // with apply.
 //
-// ServiceVersion is one version of a service that may be deployed.
+// ServiceVersion is a version of a service that may be deployed.
 type ServiceVersionApplyConfiguration struct {
-	// version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.
+	// version is the version of the service, exactly as in spec.version of the EdgeService, 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// priority says which version is tried first. Versions without it come last, in the order of the list.
+	// priority defines the order in which versions are tried. Versions without a priority come last, in the order of the list.
 	Priority *PriorityApplyConfiguration `json:"priority,omitempty"`
 }
 

@@ -12,16 +12,16 @@ import (
 // VariableApplyConfiguration represents a declarative configuration of the Variable type for use
 // with apply.
 //
-// Variable conditions how a service runs.
+// Variable is a parameter of a service.
 type VariableApplyConfiguration struct {
-	// name of the variable, 1 to 128 characters.
+	// name is the name of the variable, 1 to 128 characters.
 	Name *string `json:"name,omitempty"`
-	// label is a short text for people, at most 253 characters.
+	// label is a short human-readable name, at most 253 characters.
 	Label *string `json:"label,omitempty"`
-	// type of the values: string (the default), int, float, boolean, or "list of strings".
+	// type is the type of the values: string (the default), int, float, boolean, or "list of strings".
 	Type *edgev1alpha1.PropertyType `json:"type,omitempty"`
-	// defaultValue is the value where none is set, written as text whatever the type, at most 4096 characters. A variable without it has
-	// to be set by the policy or the pattern.
+	// defaultValue is the value if no other is set, as a string for every type, at most 4096 characters. The policy or the pattern must set a
+	// variable that has no default.
 	DefaultValue *string `json:"defaultValue,omitempty"`
 }
 

@@ -14,28 +14,28 @@ import (
 // VersionAttemptApplyConfiguration represents a declarative configuration of the VersionAttempt type for use
 // with apply.
 //
-// VersionAttempt says what came of a version of a service that was tried on a node.
+// VersionAttempt is the result of a version of a service that was tried on a node.
 type VersionAttemptApplyConfiguration struct {
 	// org is the namespace of the EdgeService, 1 to 63 characters.
 	Org *string `json:"org,omitempty"`
-	// name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	// name is the name of the service, as in spec.url of the EdgeService, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
-	// version of the service, 1 to 63 characters.
+	// version is the version of the service, 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no
-	// other fits.
+	// state is Retrying, Removing, GivenUp or Verified. It is empty for a version that has not been failing for long enough to count, or that
+	// has failed while no other version fits.
 	State *edgev1alpha1.AttemptState `json:"state,omitempty"`
-	// failures is how often the version has failed within its retry_durations, 0 to 101.
+	// failures is the number of times that the version failed within its retry_durations, 0 to 101.
 	Failures *int32 `json:"failures,omitempty"`
-	// failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.
+	// failingSince is the time since when the version has been failing, if it fails. A failure counts after a minute.
 	FailingSince *v1.Time `json:"failingSince,omitempty"`
-	// firstFailureTime is when the first of these failures was seen.
+	// firstFailureTime is the time of the first of these failures.
 	FirstFailureTime *v1.Time `json:"firstFailureTime,omitempty"`
-	// lastFailureTime is when the last one was seen.
+	// lastFailureTime is the time of the last of these failures.
 	LastFailureTime *v1.Time `json:"lastFailureTime,omitempty"`
 	// work is the UID of the ManifestWork that failed last, at most 63 characters.
 	Work *types.UID `json:"work,omitempty"`
-	// message says why it failed last, at most 1024 characters.
+	// message is a human-readable description of the last failure, at most 1024 characters.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -17,17 +17,17 @@ import (
 // AccessRequestApplyConfiguration represents a declarative configuration of the AccessRequest type for use
 // with apply.
 //
-// AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret in the namespace of the request, which has a kubeconfig. The subresource token answers
-// with a short-lived token. Deleting the request ends the access.
+// AccessRequest requests access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster responds with a
+// Secret in the namespace of the request, which contains a kubeconfig. The subresource token returns a short-lived token. Deleting the request
+// revokes the access.
 type AccessRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.
+	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile when it
+	// knows the provider of the cluster.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the requested access. The requester writes it.
+	// spec defines the requested access. The requester writes it.
 	Spec *AccessRequestSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the answer. The hub and the cluster provider write it.
+	// status represents the observed state of the request. The hub and the cluster provider write it.
 	Status *AccessRequestStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,22 +12,19 @@ import (
 // AccessRequestSpecApplyConfiguration represents a declarative configuration of the AccessRequestSpec type for use
 // with apply.
 //
-// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
-// set.
+// AccessRequestSpec defines the requested access: the cluster, the rights and the lifetime. Exactly one of token and oidc must be set.
 type AccessRequestSpecApplyConfiguration struct {
-	// clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither
-	// changed nor removed.
+	// clusterRef references the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.
 	ClusterRef *ObjectReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets
-	// clusterRef to that Cluster. Once set, it can be neither changed nor removed.
+	// requestRef references a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that
+	// Cluster. Once set, it can be neither changed nor removed.
 	RequestRef *ObjectReferenceApplyConfiguration `json:"requestRef,omitempty"`
-	// token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are
-	// removed here are taken back.
+	// token requests access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed from it are revoked.
 	Token *TokenConfigApplyConfiguration `json:"token,omitempty"`
-	// oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.
+	// oidc requests access for users and groups of an OIDC provider. Not all cluster providers support this.
 	OIDC *OIDCConfigApplyConfiguration `json:"oidc,omitempty"`
-	// ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the
-	// access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.
+	// ttl is the lifetime of the request since its creation, such as 24h or 1h30m. After it, the hub deletes the request, which revokes the access.
+	// It must be above 0 in a new request. If it is not set, the request exists until it is deleted.
 	TTL *duration.Duration `json:"ttl,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // AccessRequestStatusApplyConfiguration represents a declarative configuration of the AccessRequestStatus type for use
 // with apply.
 //
-// AccessRequestStatus is the answer to an AccessRequest.
+// AccessRequestStatus represents the observed state of an AccessRequest.
 type AccessRequestStatusApplyConfiguration struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	StatusApplyConfiguration `json:""`
-	// secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The
-	// cluster provider writes it.
+	// secretRef references the Secret with the kubeconfig, in the namespace of the request. The key in the Secret is kubeconfig. The cluster provider
+	// writes the field.
 	SecretRef *LocalObjectReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -17,16 +17,16 @@ import (
 // ClusterApplyConfiguration represents a declarative configuration of the Cluster type for use
 // with apply.
 //
-// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its ClusterProfile says. To get a cluster,
-// make a ClusterRequest; to get access to one, make an AccessRequest.
+// Cluster is a Kubernetes cluster that a cluster provider creates and maintains according to its ClusterProfile. To get a cluster, create a
+// ClusterRequest; to get access to one, create an AccessRequest.
 type ClusterApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/k8sversion, and can add information in the annotation clusters.openmcp.cloud/providerinfo.
+	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion,
+	// and can set the annotation clusters.openmcp.cloud/providerinfo to further information.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state. Users or the scheduler write it.
+	// spec defines the desired state of the cluster. Users or the scheduler write it.
 	Spec *ClusterSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The provider writes it.
+	// status represents the observed state of the cluster. The provider writes it.
 	Status *ClusterStatusApplyConfiguration `json:"status,omitempty"`
 }
 

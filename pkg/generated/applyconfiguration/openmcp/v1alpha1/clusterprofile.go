@@ -17,14 +17,14 @@ import (
 // ClusterProfileApplyConfiguration represents a declarative configuration of the ClusterProfile type for use
 // with apply.
 //
-// ClusterProfile is a kind of cluster that a cluster provider offers: by which provider, with which of its
-// configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.
+// ClusterProfile describes clusters that a cluster provider offers: the provider, its configuration, and the available Kubernetes versions. Providers
+// write ClusterProfiles; Clusters reference them.
 type ClusterProfileApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes the value of a label of
-	// AccessRequests, so it should have at most 63 characters.
+	// metadata is the standard object metadata. Clusters reference the profile by its name in spec.profile. The name should have at most 63
+	// characters, since it becomes the value of a label of AccessRequests.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the offer, and the provider that makes it.
+	// spec defines the offer and its provider.
 	Spec *ClusterProfileSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

@@ -8,16 +8,16 @@ package v1alpha1
 // ClusterProfileSpecApplyConfiguration represents a declarative configuration of the ClusterProfileSpec type for use
 // with apply.
 //
-// ClusterProfileSpec is the offer of a provider.
+// ClusterProfileSpec defines the offer of a provider.
 type ClusterProfileSpecApplyConfiguration struct {
-	// providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of
-	// these Clusters, so it has to be a valid label value, 1 to 63 characters.
+	// providerRef references the cluster provider that creates the clusters of this profile. The name becomes the value of a label of these Clusters,
+	// so it must be a valid label value of 1 to 63 characters. Required.
 	ProviderRef *LocalObjectReferenceApplyConfiguration `json:"providerRef,omitempty"`
-	// providerConfigRef names the configuration of the provider that the profile is made from; the provider decides what
-	// that is. It has to be a valid label value, 1 to 63 characters.
+	// providerConfigRef references the configuration of the provider that the profile is derived from; the provider defines what that is. The name
+	// must be a valid label value of 1 to 63 characters. Required.
 	ProviderConfigRef *LocalObjectReferenceApplyConfiguration `json:"providerConfigRef,omitempty"`
-	// supportedVersions are the versions of Kubernetes that a Cluster can ask for, at most 512. If the list is empty, a
-	// Cluster can ask for any version.
+	// supportedVersions are the Kubernetes versions that a Cluster can request, at most 512. If the list is empty, a Cluster can request any version.
+	// Required.
 	SupportedVersions []SupportedK8sVersionApplyConfiguration `json:"supportedVersions,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // ClusterRequestApplyConfiguration represents a declarative configuration of the ClusterRequest type for use
 // with apply.
 //
-// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that exists already, or with a
-// new one. The Cluster stays at least as long as the request.
+// ClusterRequest requests a cluster for a purpose. The scheduler assigns an existing Cluster or a new one. The Cluster exists at least as long as the
+// request.
 type ClusterRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the request. The requester writes it; it cannot be changed.
+	// spec defines the requested cluster. The requester writes it. It is immutable.
 	Spec *ClusterRequestSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the answer. The scheduler writes it.
+	// status represents the observed state of the request. The scheduler writes it.
 	Status *ClusterRequestStatusApplyConfiguration `json:"status,omitempty"`
 }
 

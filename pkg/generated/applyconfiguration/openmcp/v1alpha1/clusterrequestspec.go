@@ -8,12 +8,12 @@ package v1alpha1
 // ClusterRequestSpecApplyConfiguration represents a declarative configuration of the ClusterRequestSpec type for use
 // with apply.
 //
-// ClusterRequestSpec is the requested cluster. It cannot be changed.
+// ClusterRequestSpec defines the requested cluster. It is immutable.
 type ClusterRequestSpecApplyConfiguration struct {
-	// purpose is the purpose of the cluster: one that the scheduler's configuration defines.
+	// purpose is the purpose of the cluster, 1 to 253 characters: one that the configuration of the scheduler defines. Required.
 	Purpose *string `json:"purpose,omitempty"`
-	// waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted
-	// with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.
+	// waitForClusterDeletion is true if a deleted request exists until its Cluster is gone, in case the Cluster is deleted with it. The default is
+	// true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.
 	WaitForClusterDeletion *bool `json:"waitForClusterDeletion,omitempty"`
 }
 

@@ -12,12 +12,11 @@ import (
 // ClusterRequestStatusApplyConfiguration represents a declarative configuration of the ClusterRequestStatus type for use
 // with apply.
 //
-// ClusterRequestStatus is the answer to a ClusterRequest.
+// ClusterRequestStatus represents the observed state of a ClusterRequest.
 type ClusterRequestStatusApplyConfiguration struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	StatusApplyConfiguration `json:""`
-	// cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither
-	// changed nor removed.
+	// cluster references the Cluster that is assigned to the request. The scheduler sets it. Once set, it can be neither changed nor removed.
 	Cluster *ObjectReferenceApplyConfiguration `json:"cluster,omitempty"`
 }
 

@@ -12,19 +12,18 @@ import (
 // ClusterSpecApplyConfiguration represents a declarative configuration of the ClusterSpec type for use
 // with apply.
 //
-// ClusterSpec is the desired state of a Cluster.
+// ClusterSpec defines the desired state of a Cluster.
 type ClusterSpecApplyConfiguration struct {
-	// profile is the name of the ClusterProfile that the cluster is made from, at most 253 characters. The
-	// ClusterProfile has to exist. The field cannot be changed.
+	// profile is the name of the ClusterProfile of the cluster, 1 to 253 characters. The ClusterProfile must exist. Required. Immutable.
 	Profile *string `json:"profile,omitempty"`
-	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.
+	// clusterConfigs reference configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.
 	ClusterConfigs []LocalObjectReferenceApplyConfiguration `json:"clusterConfigs,omitempty"`
-	// kubernetes is the desired Kubernetes configuration.
+	// kubernetes defines the desired Kubernetes configuration.
 	Kubernetes *K8sConfigurationApplyConfiguration `json:"kubernetes,omitempty"`
-	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler
-	// gives a ClusterRequest only a Cluster with its purpose.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set. The scheduler assigns to
+	// a ClusterRequest only a Cluster with its purpose.
 	Purposes []string `json:"purposes,omitempty"`
-	// tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.
+	// tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. Required.
 	Tenancy *openmcpv1alpha1.Tenancy `json:"tenancy,omitempty"`
 }
 

@@ -14,15 +14,15 @@ import (
 // ClusterStatusApplyConfiguration represents a declarative configuration of the ClusterStatus type for use
 // with apply.
 //
-// ClusterStatus is the observed state of a Cluster.
+// ClusterStatus represents the observed state of a Cluster.
 type ClusterStatusApplyConfiguration struct {
-	// Status has the fields of the status that all kinds have.
+	// Status contains the fields that the status of all kinds has.
 	StatusApplyConfiguration `json:""`
 	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	APIServer *string `json:"apiServer,omitempty"`
 	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	Endpoints *openmcpv1alpha1.Endpoints `json:"endpoints,omitempty"`
-	// providerStatus is an object of the provider's own with any fields, at most 128 KiB. Only the provider reads it.
+	// providerStatus is an object with fields of the provider's choice, at most 128 KiB. Only the provider reads it.
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
 }
 

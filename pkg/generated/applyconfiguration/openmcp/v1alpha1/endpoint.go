@@ -10,9 +10,9 @@ package v1alpha1
 //
 // Endpoint is an address of a cluster.
 type EndpointApplyConfiguration struct {
-	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.
+	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// url is the address, such as https://api.example.com:6443, at most 2048 bytes.
+	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes. Required.
 	URL *string `json:"url,omitempty"`
 }
 

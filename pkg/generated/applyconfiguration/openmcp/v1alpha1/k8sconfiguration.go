@@ -8,11 +8,11 @@ package v1alpha1
 // K8sConfigurationApplyConfiguration represents a declarative configuration of the K8sConfiguration type for use
 // with apply.
 //
-// K8sConfiguration is the desired Kubernetes configuration of a cluster.
+// K8sConfiguration defines the desired Kubernetes configuration of a cluster.
 type K8sConfigurationApplyConfiguration struct {
-	// version is the desired Kubernetes version, such as 1.33.3. It has to be one of spec.supportedVersions of the
-	// ClusterProfile, unless that list is empty. Without it, the provider chooses. The actual version is in the label
-	// clusters.openmcp.cloud/k8sversion.
+	// version is the desired Kubernetes version, such as 1.33.3, at most 253 characters. It must be one of spec.supportedVersions of the
+	// ClusterProfile, unless that list is empty. If it is not set, the provider chooses a version. The label clusters.openmcp.cloud/k8sversion has
+	// the actual version.
 	Version *string `json:"version,omitempty"`
 }
 

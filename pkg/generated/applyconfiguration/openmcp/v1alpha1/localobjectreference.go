@@ -8,7 +8,7 @@ package v1alpha1
 // LocalObjectReferenceApplyConfiguration represents a declarative configuration of the LocalObjectReference type for use
 // with apply.
 //
-// LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.
+// LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 type LocalObjectReferenceApplyConfiguration struct {
 	// name is the name of the object.
 	Name *string `json:"name,omitempty"`

@@ -8,11 +8,11 @@ package v1alpha1
 // ObjectReferenceApplyConfiguration represents a declarative configuration of the ObjectReference type for use
 // with apply.
 //
-// ObjectReference names an object in any namespace.
+// ObjectReference references an object in any namespace.
 type ObjectReferenceApplyConfiguration struct {
-	// name is the name of the object.
+	// name is the name of the object. Required.
 	Name *string `json:"name,omitempty"`
-	// namespace is the namespace of the object.
+	// namespace is the namespace of the object. Required.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

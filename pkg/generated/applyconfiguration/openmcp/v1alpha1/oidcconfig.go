@@ -8,12 +8,12 @@ package v1alpha1
 // OIDCConfigApplyConfiguration represents a declarative configuration of the OIDCConfig type for use
 // with apply.
 //
-// OIDCConfig says which users and groups of an OIDC provider get access, and with which rights.
+// OIDCConfig defines the users and groups of an OIDC provider that get access, and their rights.
 type OIDCConfigApplyConfiguration struct {
-	// OIDCProviderConfig is the OIDC provider.
+	// OIDCProviderConfig identifies the OIDC provider.
 	OIDCProviderConfigApplyConfiguration `json:""`
-	// roles become roles of the cluster, one for each entry: at most 128. They give no rights by themselves:
-	// roleBindings refer to them by their names.
+	// roles define roles to create in the cluster, one for each entry: at most 128. They grant no rights by themselves: roleBindings reference them
+	// by their names.
 	Roles []PermissionsRequestApplyConfiguration `json:"roles,omitempty"`
 }
 

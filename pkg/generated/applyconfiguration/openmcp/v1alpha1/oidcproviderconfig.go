@@ -8,45 +8,43 @@ package v1alpha1
 // OIDCProviderConfigApplyConfiguration represents a declarative configuration of the OIDCProviderConfig type for use
 // with apply.
 //
-// OIDCProviderConfig is an OIDC provider, and the roles of its users and groups.
+// OIDCProviderConfig defines an OIDC provider, and the roles of its users and groups.
 //
-// The two prefixes are put before the names of users and groups in RBAC, so that no user of the OIDC provider gets the rights
-// of another user of the cluster:
+// The names of users and groups in RBAC are prefixed with usernamePrefix and groupsPrefix, so that no user of the OIDC provider gets the rights of
+// another user of the cluster:
 //
 // usernamePrefix     name in RBAC of the user "ann" of the provider "corp"
-// not given          corp:ann
+// not set            corp:ann
 // ""                 ann
 // "my-user:"         my-user:ann
 // "my-user"          my-userann
 //
-// A prefix is used exactly as it is. Before version 0.14 of openMCP, Default added a colon to a prefix without one at its end:
-// if you rely on this, write the colon.
+// A prefix is used exactly as it is. Before version 0.14 of openMCP, Default appended a colon to a prefix without one at its end. To get the same
+// names, include the colon in the prefix.
 type OIDCProviderConfigApplyConfiguration struct {
-	// name is the name of the OIDC provider, a DNS subdomain of at most 253 characters, and not "system". It is the name
-	// of the user in the kubeconfig.
+	// name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not "system". It is also the name of the user in the
+	// kubeconfig. Required.
 	Name *string `json:"name,omitempty"`
-	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.
+	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.
 	Issuer *string `json:"issuer,omitempty"`
-	// clientID is the client that asks the OIDC provider for tokens, at most 2048 bytes. The cluster
-	// accepts tokens for this client.
+	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client.
+	// Required.
 	ClientID *string `json:"clientID,omitempty"`
-	// groupsPrefix is put before the names of groups in RBAC, exactly as it is, so include the colon at its end. The
-	// default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into
-	// any group of the cluster. At most 253 characters.
+	// groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
+	// end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the
+	// cluster.
 	GroupsPrefix *string `json:"groupsPrefix,omitempty"`
-	// groupsClaim is the claim of a token that has the user's groups, at most 253 characters. The default is groups,
-	// also for an empty value.
+	// groupsClaim is the claim of a token that contains the user's groups, at most 253 characters. The default is groups, also if the value is empty.
 	GroupsClaim *string `json:"groupsClaim,omitempty"`
-	// usernamePrefix is put before the names of users in RBAC, exactly as it is, so include the colon at its end. The
-	// default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the
-	// name of any user of the cluster. At most 253 characters.
+	// usernamePrefix is the prefix of the names of users in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
+	// end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of
+	// the cluster.
 	UsernamePrefix *string `json:"usernamePrefix,omitempty"`
-	// usernameClaim is the claim of a token that has the user's name, at most 253 characters. The default is sub, also
-	// for an empty value.
+	// usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.
 	UsernameClaim *string `json:"usernameClaim,omitempty"`
-	// extraScopes are requested from the OIDC provider, in addition to openid: at most 64.
+	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.
 	ExtraScopes []string `json:"extraScopes,omitempty"`
-	// roleBindings give roles of the cluster to users and groups of the OIDC provider: at most 256.
+	// roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256. Required.
 	RoleBindings []RoleBindingsApplyConfiguration `json:"roleBindings,omitempty"`
 }
 

@@ -12,18 +12,18 @@ import (
 // PermissionsRequestApplyConfiguration represents a declarative configuration of the PermissionsRequest type for use
 // with apply.
 //
-// PermissionsRequest is the rules of one role.
+// PermissionsRequest defines the rules of one role.
 type PermissionsRequestApplyConfiguration struct {
-	// name is the name of the role. Without it, the cluster provider chooses one that is free. A role of this name that
-	// the provider did not make is never overwritten.
+	// name is the name of the role. If it is empty, the cluster provider chooses an unused name. A role of this name that the provider did not create
+	// is never overwritten.
 	Name *string `json:"name,omitempty"`
-	// namespace is the namespace of the cluster for which the rules are, a DNS label of at most 63 characters: they
-	// become a Role in it. Without it, the rules are for the whole cluster and become a ClusterRole.
+	// namespace is the namespace of the cluster that the rules apply to, a DNS label of at most 63 characters; the provider creates a Role in it. If
+	// it is empty, the rules apply to the whole cluster, and the provider creates a ClusterRole.
 	Namespace *string `json:"namespace,omitempty"`
-	// disableAutomaticNamespaceCreation is true when the provider must not create the namespace if the cluster does not
-	// have it. The default is false.
+	// disableAutomaticNamespaceCreation is true if the provider must not create the namespace when it does not exist in the cluster. The default is
+	// false.
 	DisableAutomaticNamespaceCreation *bool `json:"disableAutomaticNamespaceCreation,omitempty"`
-	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.
+	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb. Required.
 	Rules []v1.PolicyRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // RoleBindingsApplyConfiguration represents a declarative configuration of the RoleBindings type for use
 // with apply.
 //
-// RoleBindings gives each of its roles to each of its subjects.
+// RoleBindings grants each of its roles to each of its subjects.
 type RoleBindingsApplyConfiguration struct {
-	// subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The prefixes are put before
-	// the names of users and groups, except before names that begin with "::".
+	// subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The names of users and groups get the prefixes, unless they
+	// start with "::". Required.
 	Subjects []v1.SubjectApplyConfiguration `json:"subjects,omitempty"`
-	// roleRefs name the roles, at most 256. A role that the cluster does not have gives no rights.
+	// roleRefs reference the roles, at most 256. A role that does not exist in the cluster grants no rights. Required.
 	RoleRefs []RoleRefApplyConfiguration `json:"roleRefs,omitempty"`
 }
 

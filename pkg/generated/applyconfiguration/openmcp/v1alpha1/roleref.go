@@ -8,14 +8,13 @@ package v1alpha1
 // RoleRefApplyConfiguration represents a declarative configuration of the RoleRef type for use
 // with apply.
 //
-// RoleRef names a role of the cluster.
+// RoleRef references a role of the cluster.
 type RoleRefApplyConfiguration struct {
-	// name is the name of the role.
+	// name is the name of the role. Required.
 	Name *string `json:"name,omitempty"`
-	// namespace is the namespace of a Role, and required for it. For a ClusterRole it is ignored: a ClusterRole is
-	// granted in the whole cluster.
+	// namespace is the namespace of a Role, and required for it. It is ignored for a ClusterRole, which is granted in the whole cluster.
 	Namespace *string `json:"namespace,omitempty"`
-	// kind is the kind of the role: Role or ClusterRole. It is required.
+	// kind is the kind of the role: Role or ClusterRole. Required.
 	Kind *string `json:"kind,omitempty"`
 }
 

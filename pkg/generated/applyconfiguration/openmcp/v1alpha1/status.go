@@ -12,16 +12,16 @@ import (
 // StatusApplyConfiguration represents a declarative configuration of the Status type for use
 // with apply.
 //
-// Status has the fields of the status that all kinds have.
+// Status contains the fields that the status of all kinds has.
 type StatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
-	// the latest change has not been handled yet.
+	// observedGeneration is the metadata.generation that the status represents. If it is lower than metadata.generation, the latest change has not
+	// been handled yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or
-	// Denied. A denied AccessRequest stays denied.
+	// phase summarizes the status: Ready, Progressing or Terminating for a Cluster, and Pending, Granted or Denied for a request. A denied
+	// AccessRequest is not granted later. At most 253 characters.
 	Phase *string `json:"phase,omitempty"`
-	// conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest,
-	// Prepared and AccessReady of an AccessRequest, and others. At most 128.
+	// conditions represent the latest observations of the object, at most 128. Among them are Ready of a Cluster, Granted of a ClusterRequest, and
+	// Prepared and AccessReady of an AccessRequest.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

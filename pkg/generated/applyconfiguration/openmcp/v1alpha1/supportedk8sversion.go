@@ -8,12 +8,12 @@ package v1alpha1
 // SupportedK8sVersionApplyConfiguration represents a declarative configuration of the SupportedK8sVersion type for use
 // with apply.
 //
-// SupportedK8sVersion is a version of Kubernetes that a provider offers.
+// SupportedK8sVersion is a Kubernetes version that a provider offers.
 type SupportedK8sVersionApplyConfiguration struct {
-	// version is a version of Kubernetes, such as 1.33.3, 5 to 253 characters.
+	// version is the Kubernetes version, such as 1.33.3, 5 to 253 characters. Required.
 	Version *string `json:"version,omitempty"`
-	// deprecated is true when the provider will soon stop offering the version. A Cluster that asks for it gets a
-	// warning. The default is false.
+	// deprecated is true if the provider will soon stop offering the version. The server returns a warning for a Cluster that requests it. The
+	// default is false.
 	Deprecated *bool `json:"deprecated,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // TokenConfigApplyConfiguration represents a declarative configuration of the TokenConfig type for use
 // with apply.
 //
-// TokenConfig is the rights of a ServiceAccount.
+// TokenConfig defines the rights of a ServiceAccount.
 type TokenConfigApplyConfiguration struct {
-	// permissions become roles of the ServiceAccount, one for each entry: at most 128.
+	// permissions define roles to create for the ServiceAccount, one for each entry: at most 128.
 	Permissions []PermissionsRequestApplyConfiguration `json:"permissions,omitempty"`
-	// roleRefs name roles of the cluster that the ServiceAccount gets, at most 256.
+	// roleRefs reference roles of the cluster to grant to the ServiceAccount, at most 256.
 	RoleRefs []RoleRefApplyConfiguration `json:"roleRefs,omitempty"`
 }
 

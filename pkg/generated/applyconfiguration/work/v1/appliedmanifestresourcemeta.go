@@ -8,12 +8,12 @@ package v1
 // AppliedManifestResourceMetaApplyConfiguration represents a declarative configuration of the AppliedManifestResourceMeta type for use
 // with apply.
 //
-// AppliedManifestResourceMeta is an object that an agent has made.
+// AppliedManifestResourceMeta identifies an object that an agent created.
 type AppliedManifestResourceMetaApplyConfiguration struct {
 	ResourceIdentifierApplyConfiguration `json:""`
-	// version is the API version, 1 to 253 characters. It is required.
+	// version is the API version of the object, 1 to 253 characters. Required.
 	Version *string `json:"version,omitempty"`
-	// uid is the UID of the object, at most 253 characters. Another object of the same name is left alone.
+	// uid is the UID of the object, at most 253 characters. The agent does not delete an object of the same name with another UID.
 	UID *string `json:"uid,omitempty"`
 }
 

@@ -17,16 +17,16 @@ import (
 // AppliedManifestWorkApplyConfiguration represents a declarative configuration of the AppliedManifestWork type for use
 // with apply.
 //
-// AppliedManifestWork is an agent's record, in its managed cluster, of one ManifestWork: it lists the objects that the agent created, and
-// is their owner. Its name is <hash of the hub>-<name of the work>. On a hub, it is about the hub's own cluster, if that is managed as
+// AppliedManifestWork is the agent's record of one ManifestWork in the managed cluster. It lists the objects that the agent created, and is their
+// owner. Its name is <hubHash>-<name of the work>. On a hub, AppliedManifestWorks record the works of the hub's own cluster, if that is managed as
 // well.
 type AppliedManifestWorkApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which work it is, and of which agent. The agent writes it.
+	// spec identifies the work and its agent. The agent writes it.
 	Spec *AppliedManifestWorkSpecApplyConfiguration `json:"spec,omitempty"`
-	// status has the objects. The agent writes it.
+	// status represents the objects of the work. The agent writes it.
 	Status *AppliedManifestWorkStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -8,13 +8,13 @@ package v1
 // AppliedManifestWorkSpecApplyConfiguration represents a declarative configuration of the AppliedManifestWorkSpec type for use
 // with apply.
 //
-// AppliedManifestWorkSpec says which work of which hub it is.
+// AppliedManifestWorkSpec identifies a ManifestWork, its hub and its agent.
 type AppliedManifestWorkSpecApplyConfiguration struct {
-	// hubHash is a hash of the hub's URL, 1 to 253 characters. It is required.
+	// hubHash is a hash of the hub's URL, 1 to 253 characters. Required.
 	HubHash *string `json:"hubHash,omitempty"`
-	// agentID says whose it is where several agents work in one cluster, at most 253 characters.
+	// agentID identifies the agent if several agents run in one cluster, at most 253 characters.
 	AgentID *string `json:"agentID,omitempty"`
-	// manifestWorkName is the name of the work on the hub, 1 to 253 characters. It is required.
+	// manifestWorkName is the name of the ManifestWork on the hub, 1 to 253 characters. Required.
 	ManifestWorkName *string `json:"manifestWorkName,omitempty"`
 }
 

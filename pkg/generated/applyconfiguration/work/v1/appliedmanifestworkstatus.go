@@ -12,12 +12,12 @@ import (
 // AppliedManifestWorkStatusApplyConfiguration represents a declarative configuration of the AppliedManifestWorkStatus type for use
 // with apply.
 //
-// AppliedManifestWorkStatus has the objects that an agent has made for a work.
+// AppliedManifestWorkStatus represents the objects that an agent created for a work.
 type AppliedManifestWorkStatusApplyConfiguration struct {
 	// appliedResources are the objects, at most 2048.
 	AppliedResources []AppliedManifestResourceMetaApplyConfiguration `json:"appliedResources,omitempty"`
-	// evictionStartTime is since when the work is missing on the hub, or the agent belongs to another hub. The objects are
-	// deleted after a grace period from then on.
+	// evictionStartTime is the time at which the work was first missing on the hub, or the agent first belonged to another hub. The agent deletes the
+	// objects after a grace period.
 	EvictionStartTime *metav1.Time `json:"evictionStartTime,omitempty"`
 }
 

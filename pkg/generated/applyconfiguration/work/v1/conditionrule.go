@@ -12,24 +12,24 @@ import (
 // ConditionRuleApplyConfiguration represents a declarative configuration of the ConditionRule type for use
 // with apply.
 //
-// ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
-// objects together, for the work.
+// ConditionRule derives a condition from the state of an object. The condition is reported for the object and, aggregated over all objects that have
+// it, for the work.
 type ConditionRuleApplyConfiguration struct {
-	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which
-	// the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and
-	// Degraded. It is required.
+	// condition is the type of the condition, 1 to 316 characters. It cannot be Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the
+	// agent sets. Some types have a meaning to controllers: an object whose condition Complete is True is no longer updated, and rollouts depend on
+	// Progressing and Degraded. Required.
 	Condition *string `json:"condition,omitempty"`
-	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
-	// CEL: the condition is True if all celExpressions are. It is required.
+	// type is WellKnownConditions or CEL. With WellKnownConditions, the agent applies its own rule for the condition and the kind, such as Complete
+	// of a Job. With CEL, the condition is True if all celExpressions are true. Required.
 	Type *workv1.ConditionRuleType `json:"type,omitempty"`
-	// celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object
-	// is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not
-	// known is warned of. A write has at most 65536 bytes of expressions that are new.
+	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used
+	// only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes
+	// in total; an unknown function causes a warning.
 	CelExpressions []string `json:"celExpressions,omitempty"`
 	// message is the message of the condition, at most 4096 characters.
 	Message *string `json:"message,omitempty"`
-	// messageExpression is an expression in CEL that gives the message of the condition, at most 4096 bytes. Its variables
-	// are object, and result: whether the condition is True. If it gives a text that is not empty, message does not count.
+	// messageExpression is a CEL expression that evaluates to the message of the condition, at most 4096 bytes. The variables are object, and result,
+	// which is true if the condition is True. If it evaluates to a non-empty string, it takes precedence over message.
 	MessageExpression *string `json:"messageExpression,omitempty"`
 }
 

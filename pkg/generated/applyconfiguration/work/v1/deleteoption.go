@@ -12,16 +12,16 @@ import (
 // DeleteOptionApplyConfiguration represents a declarative configuration of the DeleteOption type for use
 // with apply.
 //
-// DeleteOption says what becomes of the objects of a work that is deleted.
+// DeleteOption defines what happens to the objects of a work when it is deleted, and when it is deleted automatically.
 type DeleteOptionApplyConfiguration struct {
-	// propagationPolicy is Foreground (the default): the objects are deleted, and the work is there until they are gone.
-	// Orphan: they stay. SelectivelyOrphan: those in selectivelyOrphans stay.
+	// propagationPolicy is Foreground, Orphan or SelectivelyOrphan. With Foreground (the default), the objects are deleted, and the work exists until
+	// they are gone. With Orphan, the objects are not deleted. With SelectivelyOrphan, all objects are deleted except those in selectivelyOrphans.
 	PropagationPolicy *workv1.DeletePropagationPolicyType `json:"propagationPolicy,omitempty"`
-	// selectivelyOrphans are the objects that stay. Only for propagationPolicy SelectivelyOrphan. They stay, too, when
-	// they leave the manifests, so that another work can take them over.
+	// selectivelyOrphans are the objects that are not deleted. Used only if propagationPolicy is SelectivelyOrphan. These objects are also not
+	// deleted when they are removed from the manifests, so that another work can take them over.
 	SelectivelyOrphan *SelectivelyOrphanApplyConfiguration `json:"selectivelyOrphans,omitempty"`
-	// ttlSecondsAfterFinished is after how many seconds a work is deleted that has the condition Complete: 0 or more, and
-	// 0 is at once. The default is never. Works of a ManifestWorkReplicaSet are not deleted so.
+	// ttlSecondsAfterFinished is the number of seconds after which a work is deleted once its condition Complete is True: 0 or more, where 0 means
+	// immediately. By default, the work is not deleted automatically. The field has no effect on works of a ManifestWorkReplicaSet.
 	TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 

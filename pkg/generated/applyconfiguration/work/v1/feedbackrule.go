@@ -12,12 +12,12 @@ import (
 // FeedbackRuleApplyConfiguration represents a declarative configuration of the FeedbackRule type for use
 // with apply.
 //
-// FeedbackRule says which fields are reported.
+// FeedbackRule selects fields of an object that are reported.
 type FeedbackRuleApplyConfiguration struct {
-	// type is WellKnownStatus: the usual ones of a kind that the agent knows, such as the replicas of a Deployment.
-	// JSONPaths: those in jsonPaths. It is required.
+	// type is WellKnownStatus or JSONPaths. With WellKnownStatus, the agent reports the fields that it knows for the kind, such as the replicas of a
+	// Deployment. With JSONPaths, it reports the fields in jsonPaths. Required.
 	Type *workv1.FeedBackType `json:"type,omitempty"`
-	// jsonPaths are the fields, at most 64, by name. Only for the type JSONPaths.
+	// jsonPaths are the fields to report, at most 64, with unique names. Used only if type is JSONPaths.
 	JsonPaths []JsonPathApplyConfiguration `json:"jsonPaths,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1
 // FeedbackValueApplyConfiguration represents a declarative configuration of the FeedbackValue type for use
 // with apply.
 //
-// FeedbackValue is a field of an object.
+// FeedbackValue is a reported field of an object.
 type FeedbackValueApplyConfiguration struct {
-	// name is the name that a JSON path or the well-known rule has for it, 1 to 253 characters. It is required.
+	// name is the name that the JSONPath or the well-known rule defines for the field, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// fieldValue is its value. It is required.
+	// fieldValue is the value of the field. Required.
 	Value *FieldValueApplyConfiguration `json:"fieldValue,omitempty"`
 }
 

@@ -12,17 +12,17 @@ import (
 // FieldValueApplyConfiguration represents a declarative configuration of the FieldValue type for use
 // with apply.
 //
-// FieldValue is the value of a field: the one of its fields that type names.
+// FieldValue is the value of a field. The field that corresponds to its type contains the value.
 type FieldValueApplyConfiguration struct {
-	// type is Integer, String, Boolean or JsonRaw. It is required.
+	// type is the type of the value: Integer, String, Boolean or JsonRaw. Required.
 	Type *workv1.ValueType `json:"type,omitempty"`
-	// integer is a number.
+	// integer is the value if type is Integer.
 	Integer *int64 `json:"integer,omitempty"`
-	// string is a text, at most 32768 characters.
+	// string is the value if type is String, at most 32768 characters.
 	String *string `json:"string,omitempty"`
-	// boolean is true or false.
+	// boolean is the value if type is Boolean.
 	Boolean *bool `json:"boolean,omitempty"`
-	// jsonRaw is a list or an object as JSON, at most 1024 characters.
+	// jsonRaw is the value, a list or an object in JSON, if type is JsonRaw, at most 1024 characters.
 	JsonRaw *string `json:"jsonRaw,omitempty"`
 }
 

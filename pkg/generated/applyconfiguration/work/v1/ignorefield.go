@@ -12,18 +12,17 @@ import (
 // IgnoreFieldApplyConfiguration represents a declarative configuration of the IgnoreField type for use
 // with apply.
 //
-// IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
+// IgnoreField contains fields of a manifest that are not applied. At least one of its lists must not be empty.
 type IgnoreFieldApplyConfiguration struct {
-	// condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is
-	// created. OnSpokeChange: after another client has changed them in the managed cluster.
+	// condition defines when the fields are ignored. With OnSpokePresent (the default), they are ignored while the object exists, so that they are
+	// only applied when it is created. With OnSpokeChange, they are ignored after another client has changed them in the managed cluster.
 	Condition *workv1.IgnoreFieldsCondition `json:"condition,omitempty"`
-	// jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024
-	// characters.
+	// jsonPaths are JSONPaths of fields as in kubectl get -o jsonpath, such as .spec.replicas: at most 128, each of 1 to 1024 characters.
 	JSONPaths []string `json:"jsonPaths,omitempty"`
-	// jsonPointers are fields as in RFC 6901, such as /spec/replicas: at most 128, of 1 to 1024 characters.
+	// jsonPointers are JSON pointers (RFC 6901) to fields, such as /spec/replicas: at most 128, each of 1 to 1024 characters.
 	JSONPointers []string `json:"jsonPointers,omitempty"`
-	// jqPathExpressions are fields as paths of jq, such as .spec.containers[] | select(.name == "a") | .image: at most
-	// 128, of 1 to 1024 characters.
+	// jqPathExpressions are jq path expressions of fields, such as .spec.containers[] | select(.name == "a") | .image: at most 128, each of 1 to 1024
+	// characters.
 	JQPathExpressions []string `json:"jqPathExpressions,omitempty"`
 }
 

@@ -8,15 +8,15 @@ package v1
 // JsonPathApplyConfiguration represents a declarative configuration of the JsonPath type for use
 // with apply.
 //
-// JsonPath is a field that is reported.
+// JsonPath is a field of an object that is reported.
 type JsonPathApplyConfiguration struct {
-	// name is the name of the value in the status, 1 to 253 characters. It is required.
+	// name is the name of the value in the status, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// version is the API version of the object in which the path is looked up, at most 63 characters. In an object of
-	// another version the field is not reported. The default is the version of the manifest.
+	// version is the API version of the objects that the path applies to, at most 63 characters. Fields of objects of other versions are not
+	// reported. The default is the version of the manifest.
 	Version *string `json:"version,omitempty"`
-	// path is a path as kubectl has it with -o jsonpath, such as .status.readyReplicas: 1 to 1024 characters. It has to
-	// lead to one number, text or boolean. It is required.
+	// path is a JSONPath as in kubectl get -o jsonpath, such as .status.readyReplicas, 1 to 1024 characters. It must select one number, string or
+	// boolean. Required.
 	Path *string `json:"path,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // ManifestApplyConfiguration represents a declarative configuration of the Manifest type for use
 // with apply.
 //
-// Manifest is an object as it is wanted in the managed cluster: apiVersion, kind, metadata.name, and all else that it has.
+// Manifest is an object as desired in the managed cluster: apiVersion, kind, metadata.name, and all other fields to apply.
 type ManifestApplyConfiguration struct {
 	runtime.RawExtension `json:""`
 }

@@ -12,14 +12,14 @@ import (
 // ManifestConditionApplyConfiguration represents a declarative configuration of the ManifestCondition type for use
 // with apply.
 //
-// ManifestCondition is the state of one object.
+// ManifestCondition represents the observed state of one object.
 type ManifestConditionApplyConfiguration struct {
-	// resourceMeta says which object it is. It is required.
+	// resourceMeta identifies the object. Required.
 	ResourceMeta *ManifestResourceMetaApplyConfiguration `json:"resourceMeta,omitempty"`
-	// statusFeedback has the fields that feedbackRules ask for.
+	// statusFeedback contains the fields that feedbackRules select.
 	StatusFeedbacks *StatusFeedbackResultApplyConfiguration `json:"statusFeedback,omitempty"`
-	// conditions say whether the object was applied (Applied) and is there (Available), and whether its fields could be
-	// read (StatusFeedbackSynced). Conditions that rules make are here as well. At most 128.
+	// conditions represent the latest observations of the object, at most 128. Applied reports whether the object is applied, Available whether it
+	// exists, and StatusFeedbackSynced whether its fields could be read. The conditions of conditionRules are included.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

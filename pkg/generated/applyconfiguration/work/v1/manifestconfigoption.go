@@ -12,23 +12,22 @@ import (
 // ManifestConfigOptionApplyConfiguration represents a declarative configuration of the ManifestConfigOption type for use
 // with apply.
 //
-// ManifestConfigOption says how some objects of a work are updated, and what of them is reported.
+// ManifestConfigOption configures how some objects of a work are updated, adopted and reported.
 type ManifestConfigOptionApplyConfiguration struct {
-	// resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands
-	// for any characters. It is required.
+	// resourceIdentifier selects objects of the work. In name and namespace, * matches any number of characters. Required.
 	ResourceIdentifier *ResourceIdentifierApplyConfiguration `json:"resourceIdentifier,omitempty"`
-	// feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.
+	// feedbackRules select the fields of the objects that are reported in the status, at most 16 rules. By default, no fields are reported.
 	FeedbackRules []FeedbackRuleApplyConfiguration `json:"feedbackRules,omitempty"`
-	// feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.
+	// feedbackScrapeType is Poll (the default), to read the fields periodically, or Watch, to read them when they change.
 	FeedbackScrapeType *workv1.FeedbackScrapeType `json:"feedbackScrapeType,omitempty"`
-	// updateStrategy says how the objects are updated.
+	// updateStrategy defines how the objects are created and updated. The default type is Update.
 	UpdateStrategy *UpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
-	// conditionRules make conditions of the state of the objects, at most 64, one for each condition.
+	// conditionRules derive conditions from the state of the objects: at most 64 rules, one for each condition type.
 	ConditionRules []ConditionRuleApplyConfiguration `json:"conditionRules,omitempty"`
-	// adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated
-	// as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone,
-	// and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The
-	// condition Adopted of the manifest reports an adoption.
+	// adoption defines what happens if an object that no work created exists when the manifest is first applied. With Always, the object is adopted:
+	// it is updated according to updateStrategy, and deleted with the work. With IfNoDiff, it is adopted only if the manifest changes nothing in it.
+	// With Never, it is not changed, and the manifest is not applied. If the field is not set, the object is adopted as with Always, but a Namespace
+	// is not deleted with the work. The condition Adopted of the manifest reports an adoption.
 	Adoption *workv1.AdoptionPolicy `json:"adoption,omitempty"`
 }
 

@@ -8,17 +8,17 @@ package v1
 // ManifestResourceMetaApplyConfiguration represents a declarative configuration of the ManifestResourceMeta type for use
 // with apply.
 //
-// ManifestResourceMeta names an object of a work.
+// ManifestResourceMeta identifies an object of a work.
 type ManifestResourceMetaApplyConfiguration struct {
-	// ordinal is the index of the object in spec.workload.manifests, from 0 on. It is required.
+	// ordinal is the index of the object in spec.workload.manifests, starting at 0. Required.
 	Ordinal *int32 `json:"ordinal,omitempty"`
-	// group is the API group, at most 253 characters.
+	// group is the API group of the object, at most 253 characters.
 	Group *string `json:"group,omitempty"`
-	// version is the API version, at most 253 characters.
+	// version is the API version of the object, at most 253 characters.
 	Version *string `json:"version,omitempty"`
-	// kind is the kind, at most 253 characters.
+	// kind is the kind of the object, at most 253 characters.
 	Kind *string `json:"kind,omitempty"`
-	// resource is the plural of the kind, at most 253 characters. It is empty where the cluster does not know the kind.
+	// resource is the plural resource name of the object, at most 253 characters. It is empty if the cluster does not know the kind.
 	Resource *string `json:"resource,omitempty"`
 	// name is the name of the object, at most 253 characters.
 	Name *string `json:"name,omitempty"`

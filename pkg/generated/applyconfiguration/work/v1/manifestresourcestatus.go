@@ -8,9 +8,9 @@ package v1
 // ManifestResourceStatusApplyConfiguration represents a declarative configuration of the ManifestResourceStatus type for use
 // with apply.
 //
-// ManifestResourceStatus has the state of each object of a work.
+// ManifestResourceStatus represents the observed state of each object of a work.
 type ManifestResourceStatusApplyConfiguration struct {
-	// manifests are the objects, at most 2048.
+	// manifests are the states of the objects, at most 2048.
 	Manifests []ManifestConditionApplyConfiguration `json:"manifests,omitempty"`
 }
 

@@ -8,10 +8,10 @@ package v1
 // ManifestsTemplateApplyConfiguration represents a declarative configuration of the ManifestsTemplate type for use
 // with apply.
 //
-// ManifestsTemplate has the objects of a work.
+// ManifestsTemplate contains the objects of a work.
 type ManifestsTemplateApplyConfiguration struct {
-	// manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver
-	// says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.
+	// manifests are the objects to apply, 1 to 1024. Their total size is limited to 512000 bytes by default; the flag --max-manifests-bytes of
+	// hub-apiserver sets the limit. Each object requires apiVersion, kind and metadata.name, must not have generateName, and must occur only once.
 	Manifests []ManifestApplyConfiguration `json:"manifests,omitempty"`
 }
 

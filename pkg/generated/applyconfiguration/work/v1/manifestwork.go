@@ -17,17 +17,17 @@ import (
 // ManifestWorkApplyConfiguration represents a declarative configuration of the ManifestWork type for use
 // with apply.
 //
-// ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the
-// namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting
-// it deletes the objects, unless spec.deleteOption says otherwise.
+// ManifestWork is a list of objects that an agent applies to one managed cluster. The agent restores objects that are changed in the cluster. The
+// namespace of a ManifestWork is the namespace of its cluster on the hub. A user who may write a ManifestWork can do in the cluster whatever the
+// agent can, unless spec.executor limits it. Deleting a ManifestWork deletes its objects, unless spec.deleteOption specifies otherwise.
 type ManifestWorkApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it
-	// in the managed cluster has a longer one.
+	// metadata is the standard object metadata. The name has at most 188 characters, since the agent derives a longer name from it for an object in
+	// the managed cluster.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: the objects, and how they are kept. Users write it.
+	// spec defines the desired state of the work: the objects, and how they are applied, reported and deleted. Users write it.
 	Spec *ManifestWorkSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The agent writes it.
+	// status represents the observed state of the work. The agent writes it.
 	Status *ManifestWorkStatusApplyConfiguration `json:"status,omitempty"`
 }
 

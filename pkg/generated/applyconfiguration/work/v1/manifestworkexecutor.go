@@ -8,9 +8,9 @@ package v1
 // ManifestWorkExecutorApplyConfiguration represents a declarative configuration of the ManifestWorkExecutor type for use
 // with apply.
 //
-// ManifestWorkExecutor is whose rights limit a work.
+// ManifestWorkExecutor defines whose rights limit a work.
 type ManifestWorkExecutorApplyConfiguration struct {
-	// subject is who it is in the managed cluster. It is required.
+	// subject is the subject in the managed cluster whose rights limit the work. Required.
 	Subject *ManifestWorkExecutorSubjectApplyConfiguration `json:"subject,omitempty"`
 }
 

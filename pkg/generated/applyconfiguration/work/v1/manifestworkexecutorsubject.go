@@ -12,11 +12,11 @@ import (
 // ManifestWorkExecutorSubjectApplyConfiguration represents a declarative configuration of the ManifestWorkExecutorSubject type for use
 // with apply.
 //
-// ManifestWorkExecutorSubject is who an executor is.
+// ManifestWorkExecutorSubject identifies the subject of an executor.
 type ManifestWorkExecutorSubjectApplyConfiguration struct {
-	// type is ServiceAccount. It is required.
+	// type is the type of the subject: ServiceAccount. Required.
 	Type *workv1.ManifestWorkExecutorSubjectType `json:"type,omitempty"`
-	// serviceAccount is a service account of the managed cluster. It is required for the type ServiceAccount.
+	// serviceAccount is a service account in the managed cluster. Required if type is ServiceAccount.
 	ServiceAccount *ManifestWorkSubjectServiceAccountApplyConfiguration `json:"serviceAccount,omitempty"`
 }
 

@@ -8,19 +8,19 @@ package v1
 // ManifestWorkSpecApplyConfiguration represents a declarative configuration of the ManifestWorkSpec type for use
 // with apply.
 //
-// ManifestWorkSpec says which objects are in a managed cluster.
+// ManifestWorkSpec defines the desired state of a ManifestWork.
 type ManifestWorkSpecApplyConfiguration struct {
-	// workload has the objects.
+	// workload contains the objects to apply.
 	Workload *ManifestsTemplateApplyConfiguration `json:"workload,omitempty"`
-	// deleteOption says what becomes of the objects when the work is deleted, and when that is. The default is to delete
-	// them, and to delete the work only when a user does.
+	// deleteOption defines what happens to the objects when the work is deleted, and when the work is deleted automatically. By default, the objects
+	// are deleted with the work, and only users delete the work.
 	DeleteOption *DeleteOptionApplyConfiguration `json:"deleteOption,omitempty"`
-	// manifestConfigs say, for some of the objects, how they are updated and what of them is reported. At most 1024. The
-	// first that fits an object counts.
+	// manifestConfigs configure, for some of the objects, how they are updated, adopted and reported: at most 1024 entries. If several entries match
+	// an object, each setting is taken from the first of them that has it, except feedbackScrapeType, which is taken from the last.
 	ManifestConfigs []ManifestConfigOptionApplyConfiguration `json:"manifestConfigs,omitempty"`
-	// executor is whose rights in the managed cluster limit what the work may do there. Setting it takes the permission
-	// "execute-as" on manifestworks in the namespace of the work, with the name
-	// system:serviceaccount:<namespace>:<name>. The default is all rights of the agent.
+	// executor is the subject in the managed cluster whose rights limit what the work may do there. Setting it requires the permission "execute-as"
+	// on manifestworks in the namespace of the work, with the name system:serviceaccount:<namespace>:<name>. By default, the work has all rights of
+	// the agent.
 	Executor *ManifestWorkExecutorApplyConfiguration `json:"executor,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // ManifestWorkStatusApplyConfiguration represents a declarative configuration of the ManifestWorkStatus type for use
 // with apply.
 //
-// ManifestWorkStatus is the observed state of a ManifestWork, of at most 512000 bytes.
+// ManifestWorkStatus represents the observed state of a ManifestWork. Its size is at most 512000 bytes.
 type ManifestWorkStatusApplyConfiguration struct {
-	// conditions say whether all objects were applied (Applied) and are there (Available), and that the work is being
-	// deleted (Deleting). Conditions that rules make are here as well. At most 128.
+	// conditions represent the latest observations of the work, at most 128. Applied reports whether all objects are applied, Available whether all
+	// objects exist, and Deleting whether the work is being deleted. The conditions of conditionRules are included.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// resourceStatus has the state of each object.
+	// resourceStatus represents the observed state of each object.
 	ResourceStatus *ManifestResourceStatusApplyConfiguration `json:"resourceStatus,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1
 // ManifestWorkSubjectServiceAccountApplyConfiguration represents a declarative configuration of the ManifestWorkSubjectServiceAccount type for use
 // with apply.
 //
-// ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
+// ManifestWorkSubjectServiceAccount identifies a service account in the managed cluster.
 type ManifestWorkSubjectServiceAccountApplyConfiguration struct {
-	// namespace is the namespace of the service account, 1 to 253 characters. It is required.
+	// namespace is the namespace of the service account, 1 to 253 characters. Required.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is the name of the service account, 1 to 253 characters. It is required.
+	// name is the name of the service account, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
 }
 

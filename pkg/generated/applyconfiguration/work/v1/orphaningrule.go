@@ -8,15 +8,15 @@ package v1
 // OrphaningRuleApplyConfiguration represents a declarative configuration of the OrphaningRule type for use
 // with apply.
 //
-// OrphaningRule names an object that stays. All fields have to be those of the object.
+// OrphaningRule identifies an object that is not deleted. All of its fields must equal those of the object.
 type OrphaningRuleApplyConfiguration struct {
-	// group is the API group, at most 253 characters. The default is the core group.
+	// group is the API group of the object, at most 253 characters. The default is the core group.
 	Group *string `json:"group,omitempty"`
-	// resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.
+	// resource is the plural resource name of the object, such as deployments, 1 to 253 characters. Required.
 	Resource *string `json:"resource,omitempty"`
-	// name is the name of the object, 1 to 253 characters. It is required.
+	// name is the name of the object, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.
+	// namespace is the namespace of the object, at most 253 characters. The default is empty, for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

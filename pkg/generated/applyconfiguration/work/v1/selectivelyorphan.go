@@ -8,9 +8,9 @@ package v1
 // SelectivelyOrphanApplyConfiguration represents a declarative configuration of the SelectivelyOrphan type for use
 // with apply.
 //
-// SelectivelyOrphan has the objects that stay.
+// SelectivelyOrphan contains the objects that are not deleted with their work.
 type SelectivelyOrphanApplyConfiguration struct {
-	// orphaningRules are the objects, at most 1024.
+	// orphaningRules identify the objects that are not deleted, at most 1024.
 	OrphaningRules []OrphaningRuleApplyConfiguration `json:"orphaningRules,omitempty"`
 }
 

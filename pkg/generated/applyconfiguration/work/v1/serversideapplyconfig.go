@@ -8,15 +8,14 @@ package v1
 // ServerSideApplyConfigApplyConfiguration represents a declarative configuration of the ServerSideApplyConfig type for use
 // with apply.
 //
-// ServerSideApplyConfig says how a manifest is applied.
+// ServerSideApplyConfig configures server-side apply of a manifest.
 type ServerSideApplyConfigApplyConfiguration struct {
-	// force takes fields from other managers. The default is that a field of another manager is a conflict: nothing is
-	// applied, and the condition Applied is False.
+	// force defines whether the agent takes over conflicting fields of other managers. The default is false: if another manager owns a field with a
+	// different value, the manifest is not applied, and the condition Applied is False.
 	Force *bool `json:"force,omitempty"`
-	// fieldManager is the name under which the manifest is applied, at most 128 characters. It begins with work-agent,
-	// which is the default.
+	// fieldManager is the field manager of the manifest, at most 128 characters. It must start with work-agent, which is the default.
 	FieldManager *string `json:"fieldManager,omitempty"`
-	// ignoreFields are fields of the manifest that are not applied, one entry for each condition.
+	// ignoreFields are fields of the manifest that are not applied: at most 2 entries, one for each condition.
 	IgnoreFields []IgnoreFieldApplyConfiguration `json:"ignoreFields,omitempty"`
 }
 

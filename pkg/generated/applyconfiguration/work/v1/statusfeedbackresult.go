@@ -8,9 +8,9 @@ package v1
 // StatusFeedbackResultApplyConfiguration represents a declarative configuration of the StatusFeedbackResult type for use
 // with apply.
 //
-// StatusFeedbackResult has fields of an object.
+// StatusFeedbackResult contains the reported fields of an object.
 type StatusFeedbackResultApplyConfiguration struct {
-	// values are the fields by name, at most 1024.
+	// values are the reported fields, at most 1024, with unique names.
 	Values []FeedbackValueApplyConfiguration `json:"values,omitempty"`
 }
 

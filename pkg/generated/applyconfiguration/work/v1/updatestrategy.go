@@ -12,16 +12,16 @@ import (
 // UpdateStrategyApplyConfiguration represents a declarative configuration of the UpdateStrategy type for use
 // with apply.
 //
-// UpdateStrategy says how an object is updated.
+// UpdateStrategy defines how an object is created and updated.
 type UpdateStrategyApplyConfiguration struct {
-	// type is how the object is created and updated. Update (the default): the fields of the manifest are set, also
-	// those that other managers own, and those that have left the manifest are removed; all other fields stay. Replace: fields that the
-	// manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does
-	// it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of
-	// another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted,
-	// only read for feedbackRules and conditionRules.
+	// type is Update, Replace, CreateOnly, ServerSideApply or ReadOnly. With Update (the default), the agent sets the fields of the manifest, even if
+	// other managers own them, removes fields that were removed from the manifest, and preserves all other fields. With Replace, it removes all
+	// fields that are not in the manifest, except labels, annotations and the status, as the agent of Open Cluster Management does for Update. With
+	// CreateOnly, it creates the object but does not update it. With ServerSideApply, it applies the object, and a field of another manager is a
+	// conflict unless serverSideApply.force is true. With ReadOnly, it does not create, change or delete the object, but only reads it for
+	// feedbackRules and conditionRules.
 	Type *workv1.UpdateStrategyType `json:"type,omitempty"`
-	// serverSideApply says how the object is applied. Only for the type ServerSideApply.
+	// serverSideApply configures server-side apply. Used only if type is ServerSideApply.
 	ServerSideApply *ServerSideApplyConfigApplyConfiguration `json:"serverSideApply,omitempty"`
 }
 

@@ -12,11 +12,11 @@ import (
 // LocalPlacementReferenceApplyConfiguration represents a declarative configuration of the LocalPlacementReference type for use
 // with apply.
 //
-// LocalPlacementReference names a placement of the namespace, and says in which steps its clusters get the work.
+// LocalPlacementReference references a placement of the namespace, and defines how changes are rolled out to its clusters.
 type LocalPlacementReferenceApplyConfiguration struct {
-	// name is the name of the placement, 1 to 63 characters. It is required.
+	// name is the name of the placement, 1 to 63 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// rolloutStrategy says in which steps the clusters get what was changed. The default is all at once.
+	// rolloutStrategy defines how changes are rolled out to the clusters of the placement. The default is all clusters at once.
 	RolloutStrategy *clusterv1alpha1.RolloutStrategyApplyConfiguration `json:"rolloutStrategy,omitempty"`
 }
 

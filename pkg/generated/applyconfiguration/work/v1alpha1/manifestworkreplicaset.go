@@ -17,17 +17,17 @@ import (
 // ManifestWorkReplicaSetApplyConfiguration represents a declarative configuration of the ManifestWorkReplicaSet type for use
 // with apply.
 //
-// ManifestWorkReplicaSet makes a ManifestWork for each cluster that some placements of its namespace choose, and deletes it
-// when a placement chooses the cluster no longer. The works can do what the one could do who wrote the spec last. The server
-// records who that is in the annotation work.clusterhub.dev/author.
+// ManifestWorkReplicaSet creates a ManifestWork for each cluster that placements of its namespace select, and deletes the ManifestWork of a cluster
+// that is no longer selected. The works can do only what the last author of the spec may do. The server records this user in the annotation
+// work.clusterhub.dev/author.
 type ManifestWorkReplicaSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. Namespace and name have at most 62 characters together: they are the value
-	// of a label of every work.
+	// metadata is the standard object metadata. Namespace and name have at most 62 characters in total, since both are in the value of a label of
+	// each work.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: what is put on which clusters, and in which steps. Users write it.
+	// spec defines the desired state of the replica set: the works, the clusters and the rollout. Users write it.
 	Spec *ManifestWorkReplicaSetSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the observed state. The hub writes it.
+	// status represents the observed state of the replica set. The hub writes it.
 	Status *ManifestWorkReplicaSetStatusApplyConfiguration `json:"status,omitempty"`
 }
 

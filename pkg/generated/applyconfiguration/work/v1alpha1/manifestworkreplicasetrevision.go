@@ -17,14 +17,15 @@ import (
 // ManifestWorkReplicaSetRevisionApplyConfiguration represents a declarative configuration of the ManifestWorkReplicaSetRevision type for use
 // with apply.
 //
-// ManifestWorkReplicaSetRevision keeps a template of a ManifestWorkReplicaSet of its namespace that all clusters of the set had, and that
-// worked there, so that users can go back to it (kubectl hub rollout undo). The hub writes two for each set at most. The server takes a
-// template only from the set itself, and only while the set says that the template is rolled out. A revision goes with its set.
+// ManifestWorkReplicaSetRevision is a template of a ManifestWorkReplicaSet of its namespace that was rolled out successfully to all clusters, for
+// rollbacks by kubectl hub rollout undo. The hub stores at most two for each replica set. The server rejects a revision whose template is not the
+// current one of the replica set, and one of a replica set that is not rolled out according to its status. A revision is deleted with its replica
+// set.
 type ManifestWorkReplicaSetRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The hub makes the name of the set and of its revision.
+	// metadata is the standard object metadata. The hub derives the name from the replica set and its revision.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the template that was rolled out. It never changes.
+	// spec is the template that was rolled out. Required and immutable.
 	Spec *ManifestWorkReplicaSetRevisionSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

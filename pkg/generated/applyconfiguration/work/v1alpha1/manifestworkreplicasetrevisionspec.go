@@ -15,14 +15,15 @@ import (
 //
 // ManifestWorkReplicaSetRevisionSpec is a template that was rolled out.
 type ManifestWorkReplicaSetRevisionSpecApplyConfiguration struct {
-	// replicaSet is the name of the ManifestWorkReplicaSet. It is required.
+	// replicaSet is the name of the ManifestWorkReplicaSet, 1 to 62 characters. Required.
 	ReplicaSet *string `json:"replicaSet,omitempty"`
-	// replicaSetUID is the UID of the set, 1 to 128 characters: a later set of the same name has revisions of its own. It is required.
+	// replicaSetUID is the UID of the ManifestWorkReplicaSet, 1 to 128 characters. It distinguishes the revisions of replica sets that had the same
+	// name. Required.
 	ReplicaSetUID *types.UID `json:"replicaSetUID,omitempty"`
-	// revision is the metadata.generation of the set at which the template was rolled out: 1 or more, and larger for what came later.
-	// It is required.
+	// revision is the metadata.generation of the ManifestWorkReplicaSet at which the template was rolled out, 1 or more. It is larger for later
+	// templates. Required.
 	Revision *int64 `json:"revision,omitempty"`
-	// manifestWorkTemplate is the template. It is required.
+	// manifestWorkTemplate is the template of the works. Required.
 	ManifestWorkTemplate *v1.ManifestWorkSpecApplyConfiguration `json:"manifestWorkTemplate,omitempty"`
 }
 

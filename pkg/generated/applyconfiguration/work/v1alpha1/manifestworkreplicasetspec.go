@@ -13,14 +13,14 @@ import (
 // ManifestWorkReplicaSetSpecApplyConfiguration represents a declarative configuration of the ManifestWorkReplicaSetSpec type for use
 // with apply.
 //
-// ManifestWorkReplicaSetSpec says what is put on which clusters.
+// ManifestWorkReplicaSetSpec defines the desired state of a ManifestWorkReplicaSet.
 type ManifestWorkReplicaSetSpecApplyConfiguration struct {
-	// manifestWorkTemplate is the spec of the works. It is required.
+	// manifestWorkTemplate is the spec of the works. Required.
 	ManifestWorkTemplate *v1.ManifestWorkSpecApplyConfiguration `json:"manifestWorkTemplate,omitempty"`
-	// placementRefs are placements of the namespace, 1 to 64, each once.
+	// placementRefs are placements of the namespace, 1 to 64, with unique names. Required.
 	PlacementRefs []LocalPlacementReferenceApplyConfiguration `json:"placementRefs,omitempty"`
-	// cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it.
-	// Foreground: it is there until its works are gone.
+	// cascadeDeletionPolicy is Background or Foreground. With Background (the default), the replica set is deleted immediately, and its works after
+	// it. With Foreground, the replica set exists until its works are gone.
 	CascadeDeletionPolicy *workv1alpha1.CascadeDeletionPolicy `json:"cascadeDeletionPolicy,omitempty"`
 }
 

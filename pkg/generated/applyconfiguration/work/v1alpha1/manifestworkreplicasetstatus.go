@@ -12,14 +12,15 @@ import (
 // ManifestWorkReplicaSetStatusApplyConfiguration represents a declarative configuration of the ManifestWorkReplicaSetStatus type for use
 // with apply.
 //
-// ManifestWorkReplicaSetStatus is the observed state of a ManifestWorkReplicaSet.
+// ManifestWorkReplicaSetStatus represents the observed state of a ManifestWorkReplicaSet.
 type ManifestWorkReplicaSetStatusApplyConfiguration struct {
-	// conditions say whether the placements have decisions (PlacementVerified), whether all clusters have what the spec
-	// says (PlacementRolledOut), and whether the works do what they should (ManifestworkApplied). At most 128.
+	// conditions represent the latest observations of the replica set, at most 128. PlacementVerified reports whether the placements have decisions,
+	// PlacementRolledOut whether all clusters have the current template, and ManifestworkApplied whether the works are applied and in their desired
+	// state.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// summary counts the works of all placements.
 	Summary *ManifestWorkReplicaSetSummaryApplyConfiguration `json:"summary,omitempty"`
-	// placementSummary counts the works of each placement, at most 64.
+	// placementSummary counts the works of each placement, at most 64 entries.
 	PlacementsSummary []PlacementSummaryApplyConfiguration `json:"placementSummary,omitempty"`
 }
 

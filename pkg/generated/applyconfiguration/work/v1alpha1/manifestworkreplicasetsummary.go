@@ -10,19 +10,19 @@ package v1alpha1
 //
 // ManifestWorkReplicaSetSummary counts works by their state. All numbers are 0 or more.
 type ManifestWorkReplicaSetSummaryApplyConfiguration struct {
-	// total is the number of works that there are.
+	// total is the number of works that exist.
 	Total *int `json:"total,omitempty"`
-	// progressing is the number of those whose condition Progressing is True.
+	// progressing is the number of works whose condition Progressing is True.
 	Progressing *int `json:"progressing,omitempty"`
-	// available is the number of those whose condition Available is True.
+	// available is the number of works whose condition Available is True.
 	Available *int `json:"available,omitempty"`
-	// degraded is the number of those whose condition Degraded is True.
+	// degraded is the number of works whose condition Degraded is True.
 	Degraded *int `json:"degraded,omitempty"`
-	// applied is the number of those whose condition Applied is True.
+	// applied is the number of works whose condition Applied is True.
 	Applied *int `json:"applied,omitempty"`
-	// desiredTotal is the number of works that there should be: one for each cluster.
+	// desiredTotal is the desired number of works, one for each cluster.
 	DesiredTotal *int `json:"desiredTotal,omitempty"`
-	// updated is the number of those that have what the spec says now.
+	// updated is the number of works that have the current template.
 	Updated *int `json:"updated,omitempty"`
 }
 

@@ -10,12 +10,12 @@ package v1alpha1
 //
 // PlacementSummary counts the works of a placement.
 type PlacementSummaryApplyConfiguration struct {
-	// name is the name of the placement, 1 to 63 characters. It is required.
+	// name is the name of the placement, 1 to 63 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// availableDecisionGroups is how many groups of the placement have their works, and how many clusters, as text for
-	// people: at most 253 characters.
+	// availableDecisionGroups is a text with the number of decision groups of the placement that have their works, and the numbers of works and
+	// clusters, at most 253 characters.
 	AvailableDecisionGroups *string `json:"availableDecisionGroups,omitempty"`
-	// summary counts the works.
+	// summary counts the works of the placement.
 	Summary *ManifestWorkReplicaSetSummaryApplyConfiguration `json:"summary,omitempty"`
 }
 
