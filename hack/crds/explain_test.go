@@ -138,9 +138,9 @@ func TestExplain_KubectlExplain(t *testing.T) {
 	}
 	for path, wants := range map[string][]string{
 		"klusterlet":                               {"the agent of one managed cluster", "bootstrap-hub-kubeconfig", "spec\t", "status\t"},
-		"klusterlets.spec.deployOption.mode":       {"ENUM:", "Detached", "SingletonHosted", "cannot be changed"},
+		"klusterlets.spec.deployOption.mode":       {"ENUM:", "Detached", "SingletonHosted", "immutable"},
 		"klusterlet.spec.clusterhub.works":         {"role\t", "namespaces\t", "ClusterRole of the managed cluster"},
-		"clustermanager":                           {"has hub-operator make a hub", "external-hub-kubeconfig"},
+		"clustermanager":                           {"defines a hub that hub-operator deploys", "external-hub-kubeconfig"},
 		"clustermanager.spec.clusterhub":           {"apiServer\t", "etcd\t", "components\t", "leftovers"},
 		"clustermanager.spec.clusterhub.apiServer": {"address\t", "replicas\t", "1 to 16"},
 	} {
