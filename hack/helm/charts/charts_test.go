@@ -147,7 +147,7 @@ func TestHub_MatchesKustomize(t *testing.T) {
 	}
 }
 
-// TestHub_MonitoringMatchesFolder: what the chart adds is what is applied from artifacts/monitoring.
+// TestHub_MonitoringMatchesFolder verifies that the chart adds the objects of artifacts/monitoring.
 func TestHub_MonitoringMatchesFolder(t *testing.T) {
 	manifests := must(deploy.Hub{}.Objects())(t)
 	for _, name := range []string{"monitors.yaml", "rules.yaml"} {

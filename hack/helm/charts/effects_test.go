@@ -254,7 +254,7 @@ func (c component) effects() map[string]effect {
 		"extraVolumes":      {`[{name: a}]`, []string{"+ " + pod + "spec.volumes[a].name: a"}, ""},
 		"extraVolumeMounts": {`[{name: a}]`, []string{"+ " + container + "volumeMounts[a].name: a"}, ""},
 		"priorityClassName": {`mine`, append(none, "+ "+pod+"spec.priorityClassName: mine"), ""},
-		// What stands where is told by TestHub_CustomServiceAccounts.
+		// TestHub_CustomServiceAccounts verifies where each name is used.
 		"serviceAccount.name":        {`mine`, []string{"- * *" + c.account + "*", "- ServiceAccount " + c.account, "+ *mine*"}, ""},
 		"serviceAccount.create":      {`false`, []string{"- ServiceAccount " + c.account}, ""},
 		"serviceAccount.annotations": {`{a: b}`, []string{"+ ServiceAccount " + c.account + " metadata.annotations.a: b"}, ""},
