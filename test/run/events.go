@@ -6,6 +6,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +21,47 @@ type event struct {
 	Elapsed float64
 }
 
-// readEvents returns what `go test` would have printed without -json and -v, and the durations of tests that are not subtests. Lines that are not
-// events stay unchanged.
-func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
+// failure is a test that failed, or that was running when its program ended.
+type failure struct {
+	Test string
+	// Messages are the first messages of the test. They do not include logs of helpers, which are often long.
+	Messages []string
+}
+
+const (
+	maxMessages      = 4
+	maxMessageLength = 400
+)
+
+// message matches what a test prints by t.Error and its like: a line of a test file. A panic has no such line.
+var message = regexp.MustCompile(`^\s*\w+_test\.go:\d+: |^panic: `)
+
+func newFailure(test string, output []byte) failure {
+	f := failure{Test: test}
+	for line := range bytes.Lines(output) {
+		if len(f.Messages) < maxMessages && message.Match(line) {
+			line = bytes.TrimSpace(line)
+			f.Messages = append(f.Messages, string(line[:min(len(line), maxMessageLength)]))
+		}
+	}
+	return f
+}
+
+// printFailures prints the failed tests with their first messages.
+func printFailures(out io.Writer, results []result) {
+	for _, r := range results {
+		for _, f := range r.Failures {
+			fmt.Fprintf(out, "=== %s > %s failed:\n", r.Title, f.Test)
+			for _, m := range f.Messages {
+				fmt.Fprintf(out, "      %s\n", m)
+			}
+		}
+	}
+}
+
+// readEvents returns what `go test` would have printed without -json and -v, the failed tests, and the durations of tests that are not subtests.
+// Lines that are not events stay unchanged.
+func readEvents(output []byte) (text []byte, failures []failure, took map[string]time.Duration) {
 	took = map[string]time.Duration{}
 	type test struct{ pkg, name string }
 	var running []test
@@ -39,6 +80,7 @@ func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
 			for _, t := range running {
 				if t.pkg == e.Package {
 					out.Write(printed[t].Bytes())
+					failures = append(failures, newFailure(t.name, printed[t].Bytes()))
 				}
 			}
 		case e.Test == "":
@@ -54,6 +96,7 @@ func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
 		case e.Action == "pass" || e.Action == "skip" || e.Action == "fail":
 			if e.Action == "fail" && printed[of] != nil {
 				out.Write(printed[of].Bytes())
+				failures = append(failures, newFailure(of.name, printed[of].Bytes()))
 			}
 			running = slices.DeleteFunc(running, func(t test) bool { return t == of })
 			delete(printed, of)
@@ -62,5 +105,5 @@ func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
 			}
 		}
 	}
-	return out.Bytes(), took
+	return out.Bytes(), failures, took
 }

@@ -12,8 +12,9 @@
 //
 //	=== TITLE: passed (SECONDS s, N processor seconds, N kube-apiservers)
 //
-// below its output. A job of the kind wait that costs 15 % more processor seconds than its figure runs again, alone, if it is expected to end
-// within the time of --limit-growth. It fails if it then costs 10 % more than its figure. run exits with 1 if a job has failed.
+// below its output, and at the end of the run the failed tests with their first messages. A job of the kind wait that costs 15 % more processor
+// seconds than its figure runs again, alone, if it is expected to end within the time of --limit-growth. It fails if it then costs 10 % more than its
+// figure. run exits with 1 if a job has failed.
 package main
 
 import (
@@ -93,9 +94,10 @@ func readJobs(in io.Reader) (jobs []job, err error) {
 // result is the outcome of a job.
 type result struct {
 	job
-	Cost   cost
-	Err    error
-	Output []byte
+	Cost     cost
+	Err      error
+	Output   []byte
+	Failures []failure
 	// Took are the durations of its tests.
 	Took map[string]time.Duration
 	// Cached reports whether go test has printed results of an earlier run.
@@ -137,6 +139,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, r
 		}
 	}
 	total.Seconds = time.Since(started).Seconds()
+	printFailures(out, results)
 	fmt.Fprintf(out, "=== All jobs: %s, %.0f %% of %d cores\n", total, 100*total.CPU/total.Seconds/float64(runtime.NumCPU()), runtime.NumCPU())
 	if record && len(failed) == 0 {
 		err = writeFigures(figuresFile, known)
@@ -176,7 +179,7 @@ func execute(ctx context.Context, j job) (r result) {
 	r.Err = cmd.Wait()
 	_ = json.Unmarshal(costs, &r.Cost) // a killed supervisor has not written it
 	r.Cost.Seconds = time.Since(started).Seconds()
-	r.Output, r.Took = readEvents(output.Bytes())
+	r.Output, r.Failures, r.Took = readEvents(output.Bytes())
 	r.Cached = bytes.Contains(r.Output, []byte("\t(cached)"))
 	return r
 }

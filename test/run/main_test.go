@@ -224,9 +224,9 @@ func TestFigures_OfTests(t *testing.T) {
 func TestReadEvents(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{"go.mod": "module x\n\ngo 1.24\n", "x_test.go": `package x
-import ("os"; "testing"; "time")
+import ("fmt"; "os"; "testing"; "time")
 func TestA(t *testing.T) { t.Log("quiet"); time.Sleep(20*time.Millisecond) }
-func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud") }) }
+func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud"); fmt.Println("other.go:1: a log") }) }
 func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 `} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
@@ -239,7 +239,7 @@ func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 	if err == nil {
 		t.Fatal("go test has not failed")
 	}
-	text, took := readEvents(append([]byte("a line of a script\n"), raw...))
+	text, failures, took := readEvents(append([]byte("a line of a script\n"), raw...))
 	for _, want := range []string{"a line of a script\n", "--- FAIL: TestB/sub", "loud", "before the end", "FAIL\tx\t"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not printed:\n%s", want, text)
@@ -247,6 +247,12 @@ func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 	}
 	if strings.Contains(string(text), "quiet") || strings.Contains(string(text), "=== RUN") {
 		t.Errorf("what a test prints that passes is printed:\n%s", text)
+	}
+	var summary bytes.Buffer
+	printFailures(&summary, []result{{job: job{Title: "x"}, Failures: failures}})
+	want := "=== x > TestB/sub failed:\n      x_test.go:4: loud\n=== x > TestB failed:\n=== x > TestC failed:\n      x_test.go:5: before the end\n"
+	if summary.String() != want {
+		t.Errorf("the summary is\n%swant\n%s", &summary, want)
 	}
 	if took["TestA"] < 20*time.Millisecond || len(took) != 2 {
 		t.Errorf("the tests took %v, expected TestA and TestB", took)
