@@ -2,11 +2,9 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates all generated files: deepcopies, defaults, conversions, OpenAPI, model names, the clients in
-# pkg/generated, the CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, and the script of the page of
-# kubectl hub ui with the types that it is written against.
-# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the CustomResourceDefinitions in
-# artifacts/deploy/operator, and the output of the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
+# Regenerates all generated files: registrations of kinds, deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the
+# CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, the script of the page of kubectl hub ui with the types that it is written
+# against, and the output of the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,6 +22,7 @@ fi
 # shellcheck source=/dev/null
 source "$codegen/kube_codegen.sh"
 
+kube::codegen::gen_register --boilerplate hack/boilerplate.go.txt pkg/apis
 kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt pkg/apis
 
 kube::codegen::gen_openapi \

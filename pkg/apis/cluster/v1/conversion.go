@@ -9,6 +9,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
+func init() {
+	localSchemeBuilder.Register(addFieldLabelConversions)
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedCluster"), cluster.ClusterFieldLabel)
 }

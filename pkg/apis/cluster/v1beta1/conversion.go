@@ -47,6 +47,10 @@ func Convert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(
 	return nil
 }
 
+func init() {
+	localSchemeBuilder.Register(addFieldLabelConversions)
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSet"), cluster.SetFieldLabel); err != nil {
 		return err

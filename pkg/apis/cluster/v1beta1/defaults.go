@@ -4,12 +4,11 @@
 package v1beta1
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func addDefaultingFuncs(scheme *runtime.Scheme) error {
-	return RegisterDefaults(scheme)
+func init() {
+	localSchemeBuilder.Register(RegisterDefaults)
 }
 
 // SetDefaults_GroupStrategy sets the default length of groups: the generator has no defaults for a field that is a number or a string.

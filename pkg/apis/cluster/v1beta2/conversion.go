@@ -105,6 +105,10 @@ func shown(key, value, setName string) ManagedClusterSelector {
 	}
 }
 
+func init() {
+	localSchemeBuilder.Register(addFieldLabelConversions)
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSet"), cluster.SetFieldLabel); err != nil {
 		return err

@@ -20,6 +20,10 @@ var fieldSelectors = map[string][]string{
 	"EdgePlacement":     {"spec.node", "spec.origin.kind", "spec.origin.name", "status.state"},
 }
 
+func init() {
+	localSchemeBuilder.Register(RegisterDefaults, addFieldLabelConversions)
+}
+
 // addFieldLabelConversions registers the supported field selectors.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, fields := range fieldSelectors {

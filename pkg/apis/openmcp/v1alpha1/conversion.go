@@ -19,6 +19,10 @@ var fieldSelectors = map[string][]string{
 	"AccessRequest":  {"spec.clusterRef.name", "spec.clusterRef.namespace", "status.phase"},
 }
 
+func init() {
+	localSchemeBuilder.Register(addFieldLabelConversions)
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, fields := range fieldSelectors {
 		known := []string{"metadata.name"}

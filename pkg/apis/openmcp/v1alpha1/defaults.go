@@ -3,8 +3,6 @@
 
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/runtime"
-
-func addDefaultingFuncs(scheme *runtime.Scheme) error {
-	return RegisterDefaults(scheme)
+func init() {
+	localSchemeBuilder.Register(RegisterDefaults)
 }

@@ -9,6 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+func init() {
+	localSchemeBuilder.Register(addFieldLabelConversions)
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ClusterSetMember"),
 		func(label, value string) (string, string, error) {

@@ -4,13 +4,11 @@
 package v1alpha1
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 )
 
-func addDefaultingFuncs(scheme *runtime.Scheme) error {
-	return RegisterDefaults(scheme)
+func init() {
+	localSchemeBuilder.Register(RegisterDefaults)
 }
 
 // SetDefaults_LocalPlacementReference defaults to a rollout to all clusters at once. Clients written in Go send an empty strategy if the
