@@ -372,11 +372,13 @@ func TestJoin_Waits(t *testing.T) {
 	looks := 0
 	cluster.on["GET "+deploymentPath] = func(w http.ResponseWriter, _ []byte) bool {
 		looks++
-		if looks > 3 {
-			if d := cluster.get(deploymentPath); d != nil {
-				d.Object["status"] = map[string]any{"updatedReplicas": int64(1), "availableReplicas": int64(1)}
-				cluster.putRaw(d)
+		if d := cluster.get(deploymentPath); d != nil && looks > 1 {
+			// The pod of an earlier template is the available one at first.
+			d.Object["status"] = map[string]any{"observedGeneration": int64(0), "replicas": int64(2), "updatedReplicas": int64(1), "availableReplicas": int64(1)}
+			if looks > 3 {
+				d.Object["status"].(map[string]any)["replicas"] = int64(1)
 			}
+			cluster.putRaw(d)
 		}
 		return false
 	}

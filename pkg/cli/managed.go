@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/work/readiness"
 )
 
 // managed is the cluster that joins or leaves.
@@ -150,15 +151,17 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
-// awaitJoined waits until the agent is ready, which it is while it can renew its lease on the hub.
+// awaitJoined waits until the agent is ready, which it is while it can renew its lease on the hub, and no pod of an earlier template is left: it would
+// renew the lease, too.
 func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 	return m.await(ctx, "cluster "+name+" to join", func(ctx context.Context) (bool, string, error) {
-		deployment := &appsv1.Deployment{}
+		deployment := &unstructured.Unstructured{}
+		deployment.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 		if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
 			return false, "", err
 		}
-		status := deployment.Status
-		if status.ObservedGeneration == deployment.Generation && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
+		ready, why := readiness.Of(deployment)
+		if ready == readiness.Ready {
 			return true, "", nil
 		}
 		state, err := m.podState(ctx, deploy.AgentName)
@@ -167,7 +170,7 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 		}
 		have, err := m.identity(ctx)
 		if err != nil || len(have.kubeconfig) > 0 {
-			return false, "the agent has its identity", err
+			return false, "the agent has its identity: " + why, err
 		}
 		return false, "the hub must accept it: " + accept, nil
 	})
