@@ -204,9 +204,9 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	}
 	if o.csr != "" {
 		i := slices.IndexFunc(a.Requests, func(r request) bool { return r.Name == o.csr })
-		return a, h.approve(ctx, name, a.Requests[i])
+		return a, approveRequest(ctx, h, name, a.Requests[i])
 	}
-	if why := h.leftToAdmin(ctx, cluster); why != "" {
+	if why := leftToAdmin(ctx, h, cluster); why != "" {
 		o.warn("managed cluster %s: %s", name, why)
 	}
 	return a, nil
@@ -264,7 +264,7 @@ func (o *acceptOptions) awaitAvailable(ctx context.Context, h *hub, name string)
 			return true, "", nil
 		}
 		if meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionJoined) == nil {
-			state += after("; ", h.leftToAdmin(ctx, cluster))
+			state += after("; ", leftToAdmin(ctx, h, cluster))
 		}
 		return false, state, nil
 	})

@@ -187,7 +187,7 @@ func (o *installOptions) run(ctx context.Context) error {
 			return err
 		}
 		if !o.scoped && o.namespace != registration.AgentNamespace {
-			if err := m.checkShared(ctx); err != nil {
+			if err := checkShared(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -198,7 +198,7 @@ func (o *installOptions) run(ctx context.Context) error {
 // complete sets missing values from the installed agent or from the kubeconfig. If manifests are printed, it does not read the cluster.
 func (o *installOptions) complete(ctx context.Context) error {
 	if o.out.value != "yaml" {
-		m, err := o.managed(o.namespace)
+		m, err := managedCluster(o.joinOptions.global, o.namespace)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 
 // completeWhole fails if the cluster already has an agent of the whole cluster elsewhere, and keeps the permissions for works of the existing agent.
 func (o *installOptions) completeWhole(ctx context.Context, m *managed) error {
-	elsewhere, err := m.wholeAgentElsewhere(ctx)
+	elsewhere, err := clusterAgentElsewhere(ctx, m)
 	if err == nil && elsewhere != "" {
 		return fmt.Errorf("namespace %s already has an agent of the whole cluster, and a cluster can have only one: run kubectl hub agent uninstall --%s %[1]s "+
 			"first, or install the agent of one namespace by --%[2]s NAMESPACE without --%[3]s", elsewhere, namespaceFlag, wholeFlag)
@@ -283,8 +283,8 @@ func upgradeOf(scoped bool) string {
 	return "set --" + wholeFlag + " to upgrade it"
 }
 
-// wholeAgentElsewhere returns the namespace of an agent of the whole cluster if it is not m's namespace. Two such agents would share one role.
-func (m *managed) wholeAgentElsewhere(ctx context.Context) (string, error) {
+// clusterAgentElsewhere returns the namespace of an agent of the whole cluster if it is not m's namespace. Two such agents would share one role.
+func clusterAgentElsewhere(ctx context.Context, m *managed) (string, error) {
 	binding := &rbacv1.ClusterRoleBinding{}
 	if err := m.Get(ctx, client.ObjectKey{Name: deploy.AgentRole}, binding); err != nil {
 		return "", m.explain(client.IgnoreNotFound(err))

@@ -26,7 +26,7 @@ const maxShared = 3
 // checkShared refuses an agent of the whole cluster in a namespace where users other than admins of the cluster could act as it. It checks the
 // subjects of the RoleBindings there: a subject with the same permissions by a ClusterRoleBinding has them in every namespace, including those of
 // other agents.
-func (m *managed) checkShared(ctx context.Context) error {
+func checkShared(ctx context.Context, m *managed) error {
 	bindings := &rbacv1.RoleBindingList{}
 	if err := m.List(ctx, bindings, client.InNamespace(m.namespace)); err != nil {
 		if apierrors.IsForbidden(err) {
@@ -37,7 +37,7 @@ func (m *managed) checkShared(ctx context.Context) error {
 	}
 	var shared []string
 	for i := range bindings.Items {
-		who, right, err := m.sharedBy(ctx, &bindings.Items[i])
+		who, right, err := sharedBy(ctx, m, &bindings.Items[i])
 		if err != nil {
 			return err
 		}
@@ -58,8 +58,8 @@ func (m *managed) checkShared(ctx context.Context) error {
 
 // sharedBy returns a subject of a binding that is neither the agent nor an admin of the cluster, and a permission by which it can act as the agent.
 // The permission is empty if there is no such subject.
-func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (who, right string, err error) {
-	rules, err := m.rulesOf(ctx, binding)
+func sharedBy(ctx context.Context, m *managed, binding *rbacv1.RoleBinding) (who, right string, err error) {
+	rules, err := rulesOf(ctx, m, binding)
 	if err != nil {
 		return "", "", err
 	}
@@ -76,7 +76,7 @@ func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (wh
 		if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == m.namespace && subject.Name == registration.AgentServiceAccount {
 			continue
 		}
-		admin, err := m.isClusterAdmin(ctx, subject)
+		admin, err := isClusterAdmin(ctx, m, subject)
 		if err != nil {
 			return "", "", err
 		}
@@ -88,7 +88,7 @@ func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (wh
 }
 
 // rulesOf returns the rules of the binding's role, or nil if the role does not exist.
-func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
+func rulesOf(ctx context.Context, m *managed, binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
 	var rules *[]rbacv1.PolicyRule
 	var object client.Object
 	key := client.ObjectKey{Name: binding.RoleRef.Name}
@@ -134,7 +134,7 @@ func takesOver(rule *rbacv1.PolicyRule) string {
 }
 
 // isClusterAdmin reports whether the cluster's authorizers allow a subject everything. It returns false if the user may not check that.
-func (m *managed) isClusterAdmin(ctx context.Context, subject rbacv1.Subject) (bool, error) {
+func isClusterAdmin(ctx context.Context, m *managed, subject rbacv1.Subject) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}}}
 	switch subject.Kind {

@@ -44,7 +44,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
-	m, err := o.managed(o.namespace)
+	m, err := managedCluster(o.global, o.namespace)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if o.clusterName == "" {
 		o.clusterName = there.clusterName
 	}
-	if err := m.excludeOthers(ctx); err != nil {
+	if err := excludeOtherAgents(ctx, m); err != nil {
 		return err
 	}
 	objects, err := m.removable(ctx)
@@ -76,14 +76,14 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if err := m.mayRemove(ctx, objects); err != nil {
 		return err
 	}
-	if err := m.checkJob(ctx); err != nil {
+	if err := checkUnjoinJob(ctx, m); err != nil {
 		return err
 	}
 	return o.leave(ctx, m)
 }
 
-// checkJob returns an error if a Job of another owner has the name of the Job by which the agent leaves. It would be replaced.
-func (m *managed) checkJob(ctx context.Context) error {
+// checkUnjoinJob returns an error if a Job of another owner has the name of the Job by which the agent leaves. It would be replaced.
+func checkUnjoinJob(ctx context.Context, m *managed) error {
 	job := &batchv1.Job{}
 	err := m.Get(ctx, m.key(unjoinJob), job)
 	if err == nil && !byUs.Owns(job) {
@@ -92,12 +92,12 @@ func (m *managed) checkJob(ctx context.Context) error {
 	return m.explain(client.IgnoreNotFound(err))
 }
 
-// excludeOthers excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
-func (m *managed) excludeOthers(ctx context.Context) error {
+// excludeOtherAgents excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
+func excludeOtherAgents(ctx context.Context, m *managed) error {
 	elsewhere := ""
 	if !m.scoped {
 		var err error
-		elsewhere, err = m.wholeAgentElsewhere(ctx)
+		elsewhere, err = clusterAgentElsewhere(ctx, m)
 		if err != nil {
 			return err
 		}

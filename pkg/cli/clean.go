@@ -53,7 +53,7 @@ func (o *cleanOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
-	m, err := o.management(ctx, &o.outside)
+	m, err := managementCluster(ctx, o.global, &o.outside)
 	if err != nil {
 		return err
 	}

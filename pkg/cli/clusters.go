@@ -104,6 +104,12 @@ func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv
 // viewed accesses managedclusters of clusterview, which have the fields of the stored ones.
 type viewed struct{ dynamic.ResourceInterface }
 
+// isView reports whether the clusters are those of clusterview, which has only the clusters in sets that the user may get.
+func isView(c clusters) bool {
+	_, ok := c.(viewed)
+	return ok
+}
+
 func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	return answers.AsCluster(v.ResourceInterface.Get(ctx, name, metav1.GetOptions{}))
 }

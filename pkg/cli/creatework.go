@@ -115,7 +115,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
 	if o.placement != "" {
-		o.clusters, err = h.chosenBy(ctx, namespace, placement)
+		o.clusters, err = chosenBy(ctx, h, namespace, placement)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 }
 
 // chosenBy returns the clusters that a placement currently chooses.
-func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (clusters []string, err error) {
+func chosenBy(ctx context.Context, h *hub, namespace, placement string) (clusters []string, err error) {
 	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); answers.IsMissing(err, "placements") {
 		return nil, fmt.Errorf("there is no placement %s in the namespace %s: --placement takes NAMESPACE/NAME for one of another namespace", placement, namespace)
 	} else if err != nil {

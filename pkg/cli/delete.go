@@ -65,7 +65,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 			return c.Delete(ctx, name, options)
 		}, func(ctx context.Context) (metav1.Object, error) {
 			cluster, err := c.Get(ctx, name)
-			if _, bySet := c.(viewed); bySet && apierrors.IsForbidden(err) { // a deleted cluster is in no set of the user
+			if isView(c) && apierrors.IsForbidden(err) { // a deleted cluster is in no set of the user
 				err = apierrors.NewNotFound(clusterv1.Resource("managedclusters"), name)
 			}
 			return cluster, err

@@ -75,7 +75,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 	// Delete all works before waiting for one of them.
 	left := map[string]types.UID{}
 	for _, cluster := range clusters {
-		uid, err := h.deleteWork(ctx, cluster, name)
+		uid, err := deleteWork(ctx, h, cluster, name)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 }
 
 // deleteWork deletes the work that currently exists, and returns its UID. It returns "" if there is no work.
-func (h *hub) deleteWork(ctx context.Context, cluster, name string) (types.UID, error) {
+func deleteWork(ctx context.Context, h *hub, cluster, name string) (types.UID, error) {
 	works := h.clusters.WorkV1().ManifestWorks(cluster)
 	work, err := works.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {

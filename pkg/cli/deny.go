@@ -87,7 +87,7 @@ func (o *denyOptions) run(ctx context.Context) error {
 	denied := []changeResult{}
 	var failed []error
 	for _, name := range names {
-		changed, err := h.deny(ctx, name)
+		changed, err := denyCluster(ctx, h, name)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -109,8 +109,8 @@ func (o *denyOptions) run(ctx context.Context) error {
 	return errors.Join(append(failed, o.out.json(o.Out, denied))...)
 }
 
-// deny denies the cluster that was read, and fails if it was replaced since then.
-func (h *hub) deny(ctx context.Context, name string) (changed bool, err error) {
+// denyCluster denies the cluster that was read, and fails if it was replaced since then.
+func denyCluster(ctx context.Context, h *hub, name string) (changed bool, err error) {
 	clusters := h.clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !cluster.Spec.HubAcceptsClient {

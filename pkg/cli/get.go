@@ -50,7 +50,7 @@ func newGetClustersCommand(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := h.clustersOf(cmd.Context(), set)
+			list, err := listClustersOf(cmd.Context(), h, set)
 			if err != nil {
 				return err
 			}
@@ -70,8 +70,8 @@ func newGetClustersCommand(g *global) *cobra.Command {
 	return cmd
 }
 
-// clustersOf returns the clusters of a set, or all clusters. The hub determines the members: sets select in several ways.
-func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClusterList, error) {
+// listClustersOf returns the clusters of a set, or all clusters. The hub determines the members: sets select in several ways.
+func listClustersOf(ctx context.Context, h *hub, set string) (*clusterv1.ManagedClusterList, error) {
 	options := metav1.ListOptions{}
 	var members *viewv1alpha1.ClusterSetMemberList
 	if set != "" {
@@ -197,7 +197,7 @@ func newGetClusterSetsCommand(g *global) *cobra.Command {
 			if !out.isTable() {
 				return out.printObjects(g.Out, list)
 			}
-			bound, err := h.boundNamespaces(cmd.Context())
+			bound, err := boundNamespaces(cmd.Context(), h)
 			if err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func newGetClusterSetsCommand(g *global) *cobra.Command {
 }
 
 // boundNamespaces returns the namespaces in which a set may be used, by set. It returns nil if the user may not list the bindings.
-func (h *hub) boundNamespaces(ctx context.Context) (map[string][]string, error) {
+func boundNamespaces(ctx context.Context, h *hub) (map[string][]string, error) {
 	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		return nil, nil

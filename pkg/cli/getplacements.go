@@ -99,7 +99,7 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 	if o.out.format() != "wide" {
 		return o.out.printRows(o.Out, placementRows(list, decided, o.all))
 	}
-	return o.out.printRows(o.Out, decisionRows(list, decided, h.availability(ctx), o.all))
+	return o.out.printRows(o.Out, decisionRows(list, decided, availabilityOf(ctx, h), o.all))
 }
 
 // decision is a chosen cluster.
@@ -140,8 +140,8 @@ func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map
 	return decided, nil
 }
 
-// availability returns which clusters are available, as far as the user may see them.
-func (h *hub) availability(ctx context.Context) map[string]string {
+// availabilityOf returns which clusters are available, as far as the user may see them.
+func availabilityOf(ctx context.Context, h *hub) map[string]string {
 	available := map[string]string{}
 	list, err := h.listClusters(ctx, metav1.ListOptions{})
 	if err != nil {

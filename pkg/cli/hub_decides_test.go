@@ -138,7 +138,7 @@ func TestApprove_ReportsOtherDecision(t *testing.T) {
 		made := newCSR(t, "agent", tokenUser)
 		made.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: as, Status: "True"}}
 		h := &hub{kube: fake.NewClientset(made)}
-		err := h.approve(t.Context(), "c1", request{Name: made.Name, Key: keyOf(t, made)})
+		err := approveRequest(t.Context(), h, "c1", request{Name: made.Name, Key: keyOf(t, made)})
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", as, err, want)
 		}

@@ -135,7 +135,7 @@ func (o *initOptions) wanted() *unstructured.Unstructured {
 
 // runOutside runs all checks before it creates anything, and can be run again wherever it was interrupted.
 func (o *initOptions) runOutside(ctx context.Context) error {
-	m, err := o.management(ctx, &o.outside.outside)
+	m, err := managementCluster(ctx, o.tokenOptions.global, &o.outside.outside)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 	if err := m.mayRun(ctx, "clustermanagers", o.outside.namespace(), "make it a hub"); err != nil {
 		return err
 	}
-	if err := m.checkClusterManager(ctx, o); err != nil {
+	if err := checkClusterManager(ctx, m, o); err != nil {
 		return err
 	}
 	secrets, err := asUnstructured(secretWith(o.outside.namespace(), operatorv1.ExternalHubKubeconfig, o.outside.hub.data))
@@ -169,7 +169,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 	if err := m.makeSecrets(ctx, "ClusterManager "+o.outside.name, secrets); err != nil {
 		return err
 	}
-	if err := m.awaitClusterManager(ctx, o.outside.name); err != nil {
+	if err := awaitClusterManager(ctx, m, o.outside.name); err != nil {
 		return err
 	}
 	h, err := newHub(o.outside.hub.config)
@@ -184,7 +184,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 }
 
 // checkClusterManager returns an error if a ClusterManager of that name exists and is for something else.
-func (m *management) checkClusterManager(ctx context.Context, o *initOptions) error {
+func checkClusterManager(ctx context.Context, m *management, o *initOptions) error {
 	have, name := &operatorv1.ClusterManager{}, o.outside.name
 	err := m.Get(ctx, client.ObjectKey{Name: name}, have)
 	switch {
@@ -206,7 +206,7 @@ func (m *management) checkClusterManager(ctx context.Context, o *initOptions) er
 }
 
 // awaitClusterManager waits until the hub serves its API.
-func (m *management) awaitClusterManager(ctx context.Context, name string) error {
+func awaitClusterManager(ctx context.Context, m *management, name string) error {
 	return m.await(ctx, "the hub "+name+" to be available", func(ctx context.Context) (bool, string, error) {
 		c := &operatorv1.ClusterManager{}
 		if err := m.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {

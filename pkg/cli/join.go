@@ -267,7 +267,7 @@ func (o *joinOptions) deploy(ctx context.Context, check func(*managed, []*unstru
 	if o.out.value == "yaml" {
 		return printManifests(o.Out, objects)
 	}
-	m, err := o.managed(o.namespace)
+	m, err := managedCluster(o.global, o.namespace)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 	if o.out.value == "yaml" {
 		return o.printDetached(secrets)
 	}
-	m, err := o.management(ctx, &o.detached.outside)
+	m, err := managementCluster(ctx, o.global, &o.detached.outside)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 	if err := m.mayRun(ctx, "klusterlets", o.detached.namespace(), "join a cluster"); err != nil {
 		return err
 	}
-	if err := m.checkKlusterlet(ctx, o, known); err != nil {
+	if err := checkKlusterlet(ctx, m, o, known); err != nil {
 		return err
 	}
 	if err := m.install(ctx, plan, "Klusterlet", &operatorv1.KlusterletList{}); err != nil {
@@ -224,7 +224,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 		return err
 	}
 	if o.wait {
-		if err := m.awaitKlusterlet(ctx, o.detached.name); err != nil {
+		if err := awaitKlusterlet(ctx, m, o.detached.name); err != nil {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func (m *management) makeSecrets(ctx context.Context, of string, secrets []*unst
 }
 
 // checkKlusterlet returns an error if a Klusterlet of that name exists and is for something else.
-func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known bool) error {
+func checkKlusterlet(ctx context.Context, m *management, o *joinOptions, known bool) error {
 	have := &operatorv1.Klusterlet{}
 	err := m.Get(ctx, client.ObjectKey{Name: o.detached.name}, have)
 	switch {
@@ -310,7 +310,7 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 			m.warn("the hub already has a cluster %s: if it is another cluster, join with another name; if it is this cluster, from an "+
 				"earlier join, delete it on the hub or approve the certificate request of the new agent", o.clusterName)
 		}
-		return m.checkSecrets(ctx, o, "")
+		return checkKlusterletSecrets(ctx, m, o, "")
 	case err != nil:
 		return m.explain(err)
 	}
@@ -327,11 +327,11 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 	case !byUs.Owns(have):
 		return m.explain(&remote.NotOurs{Object: remote.IDOf(o.wanted()), Owner: byUs})
 	}
-	return m.checkSecrets(ctx, o, other)
+	return checkKlusterletSecrets(ctx, m, o, other)
 }
 
-// checkSecrets returns an error if the existing secrets are for another hub or cluster, even if the names are the same.
-func (m *management) checkSecrets(ctx context.Context, o *joinOptions, other string) error {
+// checkKlusterletSecrets returns an error if the existing secrets are for another hub or cluster, even if the names are the same.
+func checkKlusterletSecrets(ctx context.Context, m *management, o *joinOptions, other string) error {
 	of, namespace := "Klusterlet "+o.detached.name, o.detached.namespace()
 	if err := m.checkSecret(ctx, namespace, operatorv1.ExternalManagedKubeconfig, of, o.detached.managed.parsed.Server(), other); err != nil {
 		return err
@@ -345,8 +345,7 @@ func (m *management) checkSecret(ctx context.Context, namespace, name, of, serve
 	if err := m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
 		return m.explain(client.IgnoreNotFound(err))
 	}
-	have := identity{kubeconfig: secret.Data[operatorv1.KeyKubeconfig]}
-	if now := have.server(); now != "" && now != server {
+	if now := serverOf(secret.Data[operatorv1.KeyKubeconfig]); now != "" && now != server {
 		return fmt.Errorf("%s has a Secret %s for %s, not for %s%s. If it is the same cluster at another address, change the Secret %s/%[2]s",
 			of, name, command.Printable(now), server, after(": ", other), namespace)
 	}

@@ -219,8 +219,8 @@ func (o *podOptions) pullNames() (names []any) {
 	return names
 }
 
-// withCredentials adds the credentials for the image of hub-operator to its objects.
-func (o *operatorOptions) withCredentials(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// withPullSecret adds the credentials for the image of hub-operator to its objects.
+func withPullSecret(o *operatorOptions, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if len(o.pullConfig) == 0 {
 		return objects, nil
 	}
@@ -236,15 +236,15 @@ func (o *operatorOptions) withCredentials(objects []*unstructured.Unstructured) 
 	return objects, nil
 }
 
-// whole returns the agent with all optional objects that a join can create.
-func (m *managed) whole(works deploy.Works) deploy.Agent {
+// completeAgent returns the agent with all optional objects that a join can create.
+func completeAgent(m *managed, works deploy.Works) deploy.Agent {
 	agent := m.agent(works)
 	agent.PullConfig, agent.Upgradable = []byte("{}"), true
 	return agent
 }
 
-// dropFormerCredentials deletes the credentials that an earlier join has created if they are not among the objects.
-func (m *managed) dropFormerCredentials(ctx context.Context, objects []*unstructured.Unstructured) error {
+// pruneCredentials deletes the credentials that an earlier join has created if they are not among the objects.
+func pruneCredentials(ctx context.Context, m *managed, objects []*unstructured.Unstructured) error {
 	former := deploy.PullSecret(m.namespace, nil)
 	if idsOf(objects).Has(remote.IDOf(former)) {
 		return nil

@@ -63,7 +63,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 }
 
 // awaitKlusterlet waits until the agent works with the hub, and prints what must happen next.
-func (m *management) awaitKlusterlet(ctx context.Context, name string) error {
+func awaitKlusterlet(ctx context.Context, m *management, name string) error {
 	return m.await(ctx, "Klusterlet "+name+" to be available", func(ctx context.Context) (bool, string, error) {
 		k := &operatorv1.Klusterlet{}
 		if err := m.Get(ctx, client.ObjectKey{Name: name}, k); err != nil {
@@ -77,13 +77,13 @@ func (m *management) awaitKlusterlet(ctx context.Context, name string) error {
 			why, err := m.operatorState(ctx)
 			return false, cmp.Or(why, state), err
 		}
-		why, err := m.agentState(ctx, k)
+		why, err := agentPodState(ctx, m, k)
 		return false, cmp.Or(why, state), err
 	})
 }
 
-// agentState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the conditions.
-func (m *management) agentState(ctx context.Context, k *operatorv1.Klusterlet) (string, error) {
+// agentPodState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the conditions.
+func agentPodState(ctx context.Context, m *management, k *operatorv1.Klusterlet) (string, error) {
 	name := k.RegistrationDeployment()
 	if k.IsSingleton() {
 		name = k.AgentDeployment()
@@ -104,11 +104,11 @@ func newGetKlusterletsCommand(g *global) *cobra.Command {
 			if err := out.validate(); err != nil {
 				return err
 			}
-			m, err := g.management(cmd.Context(), at)
+			m, err := managementCluster(cmd.Context(), g, at)
 			if err != nil {
 				return err
 			}
-			list, err := m.klusterlets(cmd.Context())
+			list, err := listKlusterlets(cmd.Context(), m)
 			if err != nil {
 				return err
 			}
@@ -127,8 +127,8 @@ func newGetKlusterletsCommand(g *global) *cobra.Command {
 	return cmd
 }
 
-// klusterlets lists all Klusterlets of the management cluster, in pages.
-func (m *management) klusterlets(ctx context.Context) (*operatorv1.KlusterletList, error) {
+// listKlusterlets lists all Klusterlets of the management cluster, in pages.
+func listKlusterlets(ctx context.Context, m *management) (*operatorv1.KlusterletList, error) {
 	all, err := paging.List(ctx, func(ctx context.Context, options metav1.ListOptions) (*operatorv1.KlusterletList, error) {
 		page := &operatorv1.KlusterletList{}
 		return page, m.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))

@@ -43,7 +43,7 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 			if err != nil {
 				return err
 			}
-			cluster, err := h.label(cmd.Context(), args[0], changes, overwrite)
+			cluster, err := labelCluster(cmd.Context(), h, args[0], changes, overwrite)
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func parseLabels(args []string) (map[string]*string, error) {
 	return changes, nil
 }
 
-func (h *hub) label(ctx context.Context, name string, changes map[string]*string, overwrite bool) (*clusterv1.ManagedCluster, error) {
+func labelCluster(ctx context.Context, h *hub, name string, changes map[string]*string, overwrite bool) (*clusterv1.ManagedCluster, error) {
 	return reach(h, func(c clusters) (*clusterv1.ManagedCluster, error) {
 		metadata := map[string]any{"labels": changes}
 		if !overwrite {

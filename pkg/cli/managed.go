@@ -32,8 +32,8 @@ type managed struct {
 	keep func(o *unstructured.Unstructured) bool
 }
 
-// managed returns the cluster that the flags select, with the agent in a namespace.
-func (g *global) managed(namespace string) (*managed, error) {
+// managedCluster returns the cluster that the flags select, with the agent in a namespace.
+func managedCluster(g *global, namespace string) (*managed, error) {
 	t, err := g.target("the managed cluster", "check --context and --kubeconfig")
 	if err != nil {
 		return nil, err
@@ -68,8 +68,11 @@ func (m *managed) identity(ctx context.Context) (identity, error) {
 }
 
 // server returns the URL of the hub, or "".
-func (i *identity) server() string {
-	config, err := clientcmd.Load(i.kubeconfig)
+func (i *identity) server() string { return serverOf(i.kubeconfig) }
+
+// serverOf returns the URL of the server in the current context of a kubeconfig, or "".
+func serverOf(kubeconfig []byte) string {
+	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return ""
 	}
@@ -137,7 +140,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	if err := m.dropFormerWorks(ctx, objects); err != nil {
 		return err
 	}
-	if err := m.dropFormerCredentials(ctx, objects); err != nil {
+	if err := pruneCredentials(ctx, m, objects); err != nil {
 		return err
 	}
 	for i, o := range objects {

@@ -83,8 +83,8 @@ type management struct {
 	uid types.UID
 }
 
-// management returns the cluster that the flags select.
-func (g *global) management(ctx context.Context, o *outside) (*management, error) {
+// managementCluster returns the cluster that the flags select.
+func managementCluster(ctx context.Context, g *global, o *outside) (*management, error) {
 	if o.context != "" && *g.flags.Context != "" && *g.flags.Context != o.context {
 		return nil, fmt.Errorf("--context and --%s both select the management cluster: set only one of them", managementContextFlag)
 	}

@@ -70,7 +70,7 @@ func (o *operatorOptions) objects() ([]*unstructured.Unstructured, error) {
 			object.Object = withImages(object.Object, o.image).(map[string]any)
 		}
 	}
-	return o.withCredentials(objects)
+	return withPullSecret(o, objects)
 }
 
 // withImages replaces the registry and the tag of all our images in a manifest by those of one image, also in flags.

@@ -55,7 +55,7 @@ func requesters(requests []request) []string {
 // requestsOf returns the pending requests of a cluster. For a cluster that is about to be accepted, it returns an error for what an admin must check
 // first: a requester who neither uses a bootstrap token nor is expected, and several keys.
 func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster, check bool) ([]request, error) {
-	pending, err := h.pendingRequests(ctx, cluster.Name)
+	pending, err := pendingRequests(ctx, h, cluster.Name)
 	if err != nil {
 		if o.csr == "" && (o.skipCheck || !check) {
 			return nil, nil
@@ -159,7 +159,7 @@ func madeWith(cluster *clusterv1.ManagedCluster) string {
 }
 
 // pendingRequests returns the undecided requests for certificates of a cluster.
-func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
+func pendingRequests(ctx context.Context, h *hub, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(ctx,
 		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
 	if err != nil {
@@ -171,8 +171,8 @@ func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificat
 	}), nil
 }
 
-// approve does what kubectl certificate approve does, for the request that was read. The hub pins the key of a request that an admin approves.
-func (h *hub) approve(ctx context.Context, cluster string, observed request) error {
+// approveRequest does what kubectl certificate approve does, for the request that was read. The hub pins the key of a request that an admin approves.
+func approveRequest(ctx context.Context, h *hub, cluster string, observed request) error {
 	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), observed.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		csr, err := csrs.Get(ctx, name, metav1.GetOptions{})
@@ -199,14 +199,14 @@ func (h *hub) approve(ctx context.Context, cluster string, observed request) err
 }
 
 // leftToAdmin returns why the hub does not approve the requests of an accepted cluster, or "".
-func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster) string {
+func leftToAdmin(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) string {
 	if arnOf(cluster) != "" {
 		return ""
 	}
 	if text := said(cluster); text != "" {
 		return text // the hub knows more than this program
 	}
-	requests, err := h.pendingRequests(ctx, cluster.Name)
+	requests, err := pendingRequests(ctx, h, cluster.Name)
 	if err != nil {
 		return "" // the user may not list them
 	}

@@ -64,11 +64,11 @@ func (o *rolloutOptions) open(ctx context.Context, name string) (*hub, *workv1al
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := h.replicaSet(ctx, namespace, name)
+	set, err := getReplicaSet(ctx, h, namespace, name)
 	return h, set, err
 }
 
-func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+func getReplicaSet(ctx context.Context, h *hub, namespace, name string) (*workv1alpha1.ManifestWorkReplicaSet, error) {
 	set, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1al
 	return set, nil
 }
 
-// revisionsOf returns the revisions of a set, the latest first. It omits revisions of a deleted set with the same name.
-func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
+// listRevisions returns the revisions of a set, the latest first. It omits revisions of a deleted set with the same name.
+func listRevisions(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
 	list, err := paging.List(ctx, h.clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List, ofReplicaSet(set))
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func newRolloutHistoryCommand(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := h.revisionsOf(cmd.Context(), set)
+			all, err := listRevisions(cmd.Context(), h, set)
 			if err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	if o.wait {
 		uid := set.UID
 		late = o.await(ctx, "the rollout of ManifestWorkReplicaSet "+set.Namespace+"/"+name, func(ctx context.Context) (bool, string, error) {
-			now, err := h.replicaSet(ctx, set.Namespace, name)
+			now, err := getReplicaSet(ctx, h, set.Namespace, name)
 			if err != nil {
 				return false, "", err
 			}

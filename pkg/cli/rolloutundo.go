@@ -56,7 +56,7 @@ func (o *rolloutUndoOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.revisionsOf(ctx, set)
+	all, err := listRevisions(ctx, h, set)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (o *rolloutUndoOptions) write(ctx context.Context, h *hub, set *workv1alpha
 		if !apierrors.IsConflict(err) {
 			return nil, err
 		}
-		set, err = h.replicaSet(ctx, set.Namespace, set.Name)
+		set, err = getReplicaSet(ctx, h, set.Namespace, set.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -118,19 +118,19 @@ func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hub
 	if err != nil {
 		return err
 	}
-	uses, notes, err := h.clusterUses(ctx)
+	uses, notes, err := listClusterUses(ctx, h)
 	if err != nil {
 		return err
 	}
 	if agents {
-		version := h.hubVersion(ctx)
+		version := hubVersion(ctx, h)
 		for _, u := range uses {
 			u.Skew = registration.AgentSkew(version, u.Agent)
 		}
 		if version == "" {
 			notes = append(notes, "Not seen: the version of the hub, to which the versions of agents are compared")
 		}
-		switch err := h.addUpgrades(ctx, uses, version); {
+		switch err := addUpgrades(ctx, h, uses, version); {
 		case hidden(err):
 			notes = append(notes, "Not seen: upgrades of agents: "+why(err))
 		case err != nil:
@@ -211,7 +211,7 @@ func (o *topOptions) sets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uses, err := h.setUses(ctx)
+	uses, err := listSetUses(ctx, h)
 	if err != nil {
 		return err
 	}

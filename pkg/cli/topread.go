@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// clusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
+// listClusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
 // what was not visible.
-func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
+func listClusterUses(ctx context.Context, h *hub) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
 	uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
 		found := map[string]*hubtree.ClusterUse{}
 		return found, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
@@ -47,9 +47,9 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 	}
 	for _, part := range []struct {
 		what string
-		read func(context.Context, map[string]*hubtree.ClusterUse) error
-	}{{"when agents last renewed their leases", h.addLeases}, {"the number of works", h.addWorkCounts}} {
-		err := part.read(ctx, uses)
+		read func(context.Context, *hub, map[string]*hubtree.ClusterUse) error
+	}{{"when agents last renewed their leases", addLeases}, {"the number of works", addWorkCounts}} {
+		err := part.read(ctx, h, uses)
 		switch {
 		case hidden(err):
 			notes = append(notes, fmt.Sprintf("Not seen: %s: %s", part.what, why(err)))
@@ -61,7 +61,7 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 }
 
 // hubVersion returns the version of hub-apiserver from its Deployment, or "" if the user may not get it.
-func (h *hub) hubVersion(ctx context.Context) string {
+func hubVersion(ctx context.Context, h *hub) string {
 	d, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, "hub-apiserver", metav1.GetOptions{})
 	if err != nil {
 		return ""
@@ -69,7 +69,7 @@ func (h *hub) hubVersion(ctx context.Context) string {
 	return diagnosis.VersionOf(d)
 }
 
-func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
+func addLeases(ctx context.Context, h *hub, uses map[string]*hubtree.ClusterUse) error {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()}
 	return paging.EachItem(ctx, h.kube.CoordinationV1().Leases(metav1.NamespaceAll).List, options, func(lease *coordinationv1.Lease) error {
 		if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
@@ -80,7 +80,7 @@ func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse
 }
 
 // addWorkCounts reads only the metadata of works: the works themselves may be large.
-func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
+func addWorkCounts(ctx context.Context, h *hub, uses map[string]*hubtree.ClusterUse) error {
 	client, err := metadata.NewForConfig(h.config)
 	if err != nil {
 		return fmt.Errorf("configuring the connection to the hub: %w", err)
@@ -101,8 +101,8 @@ func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.Cluste
 	return nil
 }
 
-// setUses counts the members of the sets that the user may get. Sets without members are only included if the user may list sets.
-func (h *hub) setUses(ctx context.Context) (map[string]*hubtree.SetUse, error) {
+// listSetUses counts the members of the sets that the user may get. Sets without members are only included if the user may list sets.
+func listSetUses(ctx context.Context, h *hub) (map[string]*hubtree.SetUse, error) {
 	uses := map[string]*hubtree.SetUse{}
 	list, err := h.listSets(ctx, metav1.ListOptions{})
 	if err != nil && !apierrors.IsForbidden(err) {

@@ -18,17 +18,17 @@ import (
 )
 
 // addUpgrades adds the state of the works of kubectl hub agent upgrade. Outdated agents without such a work are marked as outdated.
-func (h *hub) addUpgrades(ctx context.Context, uses map[string]*hubtree.ClusterUse, hubVersion string) error {
+func addUpgrades(ctx context.Context, h *hub, uses map[string]*hubtree.ClusterUse, hubVersion string) error {
 	for _, u := range uses {
 		if registration.AgentOutdated(hubVersion, u.Agent) {
 			u.Upgrade = "outdated"
 		}
 	}
 	sets, options := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(metav1.NamespaceAll), metav1.ListOptions{LabelSelector: registration.LabelAgentUpgrade + "=true"}
-	return paging.EachItem(ctx, sets.List, options, func(set *workv1alpha1.ManifestWorkReplicaSet) error { return h.addUpgrade(ctx, uses, set) })
+	return paging.EachItem(ctx, sets.List, options, func(set *workv1alpha1.ManifestWorkReplicaSet) error { return addUpgrade(ctx, h, uses, set) })
 }
 
-func (h *hub) addUpgrade(ctx context.Context, uses map[string]*hubtree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
+func addUpgrade(ctx context.Context, h *hub, uses map[string]*hubtree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	want := upgradeVersion(&set.Spec.ManifestWorkTemplate)
 	return paging.EachItem(ctx, h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List, ofReplicaSet(set), func(w *workv1.ManifestWork) error {
 		if u := uses[w.Namespace]; u != nil {

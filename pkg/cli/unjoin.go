@@ -111,7 +111,7 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	if o.leaving.isOutside() {
 		return o.runDetached(ctx)
 	}
-	m, err := o.managed(o.namespace)
+	m, err := managedCluster(o.global, o.namespace)
 	if err != nil {
 		return err
 	}

@@ -59,17 +59,17 @@ func (o *leavingOptions) validate() error {
 
 // runDetached notifies the hub, and lets hub-operator delete everything. It can be run again wherever it was interrupted.
 func (o *unjoinOptions) runDetached(ctx context.Context) error {
-	m, err := o.management(ctx, &o.leaving.outside)
+	m, err := managementCluster(ctx, o.global, &o.leaving.outside)
 	if err != nil {
 		return err
 	}
-	k, err := m.find(ctx, o)
+	k, err := findKlusterlet(ctx, m, o)
 	if err != nil {
 		return err
 	}
 	left := false
 	if k != nil {
-		left, err = m.unjoin(ctx, k, o)
+		left, err = unjoinKlusterlet(ctx, m, k, o)
 		if err != nil {
 			return err
 		}
@@ -93,10 +93,10 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	return o.out.print(o.Out, result, "No agent of cluster %s found on the management cluster.\n", o.clusterName)
 }
 
-// find returns the Klusterlet of the cluster, or nil.
-func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
+// findKlusterlet returns the Klusterlet of the cluster, or nil.
+func findKlusterlet(ctx context.Context, m *management, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
 	var found []*operatorv1.Klusterlet
-	list, err := m.klusterlets(ctx)
+	list, err := listKlusterlets(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Kl
 	}
 }
 
-// unjoin reports whether the hub was notified that the cluster leaves.
-func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
+// unjoinKlusterlet reports whether the hub was notified that the cluster leaves.
+func unjoinKlusterlet(ctx context.Context, m *management, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
 	namespace := k.AgentNamespace()
 	if err := m.need(ctx, []authorizationv1.ResourceAttributes{
 		{Verb: "delete", Group: operatorv1.GroupName, Resource: "klusterlets"}, {Verb: "patch", Group: operatorv1.GroupName, Resource: "klusterlets"},
@@ -139,7 +139,7 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 		return false, err
 	}
 	if o.works == "" && k.DeletionTimestamp.IsZero() {
-		if err := m.wantNoWorks(ctx, k); err != nil {
+		if err := checkNoWorks(ctx, m, k); err != nil {
 			return false, err
 		}
 	}
@@ -150,7 +150,7 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 	}
 	if len(secret.Data[registration.KeyKubeconfig]) > 0 {
 		// Use half of the time, so that --force has the rest.
-		if err := m.tellHub(ctx, secret, o.clusterName, o.timeout/2); err == nil {
+		if err := denyOnHub(ctx, m, secret, o.clusterName, o.timeout/2); err == nil {
 			left = true
 		} else if ctx.Err() != nil || !o.force {
 			return false, fmt.Errorf("notifying the hub that the cluster leaves: %w (--force removes the agent anyway; then run kubectl hub deny -c %s on the hub)", err, o.clusterName)
@@ -159,15 +159,15 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 		}
 	}
 	if o.works != "" {
-		if err := m.mark(ctx, k, o.works); err != nil {
+		if err := markKlusterlet(ctx, m, k, o.works); err != nil {
 			return false, err
 		}
 	}
 	return left, m.delete(ctx, k, "Klusterlet "+k.Name, func() string { return deletionOf(k, k.Status.Conditions) })
 }
 
-// mark sets the annotation by which hub-operator knows what happens to the objects of works.
-func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate string) error {
+// markKlusterlet sets the annotation by which hub-operator knows what happens to the objects of works.
+func markKlusterlet(ctx context.Context, m *management, k *operatorv1.Klusterlet, fate string) error {
 	said := map[withdraw.Fate]string{withdraw.Delete: "Delete", withdraw.Keep: "Keep"}[withdraw.Fate(fate)]
 	if k.Annotations[annotationWorks] == said {
 		return nil
@@ -180,8 +180,8 @@ func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate st
 	return nil
 }
 
-// wantNoWorks returns an error if there are works and the user has not chosen what happens to them.
-func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) error {
+// checkNoWorks returns an error if there are works and the user has not chosen what happens to them.
+func checkNoWorks(ctx context.Context, m *management, k *operatorv1.Klusterlet) error {
 	choose := fmt.Sprintf("choose by --%s=%s or --%[1]s=%[3]s what happens to the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
 	secret := &corev1.Secret{}
 	err := m.Get(ctx, client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}, secret)
@@ -226,8 +226,8 @@ func worksOn(ctx context.Context, data []byte, agentID string) (works, objects i
 	return len(own), objects, nil
 }
 
-// tellHub makes the cluster leave with the agent's own identity, from this machine.
-func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name string, patience time.Duration) error {
+// denyOnHub makes the cluster leave with the agent's own identity, from this machine.
+func denyOnHub(ctx context.Context, m *management, identity *corev1.Secret, name string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s, half of --timeout", patience))
 	defer cancel()
 	config, err := wayOf(identity)

@@ -244,9 +244,9 @@ func (m *managed) removable(ctx context.Context) ([]*unstructured.Unstructured, 
 // agent has records: deleting the definition would delete all records, and the objects that they own.
 func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if m.scoped {
-		return m.whole(deploy.Works{}).Objects()
+		return completeAgent(m, deploy.Works{}).Objects()
 	}
-	objects, err := m.whole(deploy.Works{Role: worksAdmin}).Objects()
+	objects, err := completeAgent(m, deploy.Works{Role: worksAdmin}).Objects()
 	if err != nil {
 		return nil, err
 	}

@@ -162,10 +162,10 @@ func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, e
 	if auth != authCSR {
 		return known, nil
 	}
-	return known, h.mayAskForCertificates(ctx)
+	return known, checkCertificateRights(ctx, h)
 }
 
-func (h *hub) mayAskForCertificates(ctx context.Context) error {
+func checkCertificateRights(ctx context.Context, h *hub) error {
 	for _, verb := range []string{"create", "get"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{

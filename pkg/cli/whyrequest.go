@@ -23,7 +23,7 @@ func newWhyAccessRequestCommand(g *global) *cobra.Command {
 			"to users who may get the Cluster and the ClusterRequest that the request names." + whyExit,
 		Example:           example("kubectl hub why accessrequest ann -n teams"),
 		Args:              oneArg("an AccessRequest"),
-		ValidArgsFunction: first(g.names(in.accessRequestNames)),
+		ValidArgsFunction: first(g.names(func(ctx context.Context, h *hub) ([]string, error) { return accessRequestNames(ctx, in, h) })),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := in.name()
 			if err != nil {
@@ -40,7 +40,7 @@ func newWhyAccessRequestCommand(g *global) *cobra.Command {
 }
 
 // accessRequestNames completes the requests of the namespace.
-func (n *inNamespace) accessRequestNames(ctx context.Context, h *hub) (names []string, err error) {
+func accessRequestNames(ctx context.Context, n *inNamespace, h *hub) (names []string, err error) {
 	namespace, err := n.name()
 	if err != nil {
 		return nil, err

@@ -45,13 +45,13 @@ func (o *whyWorkOptions) run(ctx context.Context, name string) error {
 			if err != nil {
 				return "", err
 			}
-			return h.clusterOfWork(ctx, name)
+			return clusterOfWork(ctx, h, name)
 		})
 	})
 }
 
 // clusterOfWork returns the only cluster that has a work of that name.
-func (h *hub) clusterOfWork(ctx context.Context, name string) (string, error) {
+func clusterOfWork(ctx context.Context, h *hub, name string) (string, error) {
 	works, err := h.works(ctx, nil, name)
 	if err != nil {
 		return "", err
