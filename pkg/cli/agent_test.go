@@ -114,8 +114,7 @@ func TestAgentInstall_FlagsAreValid(t *testing.T) {
 		if o.Spoke.NamespaceScoped != scoped || !o.Edge.Enabled || !o.Works.Enabled || o.Spoke.Namespace != deployment.Namespace || o.Works.AgentID != deployment.Namespace {
 			t.Errorf("one namespace is %t: %+v", scoped, o)
 		}
-		m := &managed{namespace: deployment.Namespace, scoped: scoped}
-		job, err := m.unjoinJobFrom(t.Context(), deployment)
+		job, err := unjoinJobOf(t.Context(), deployment, scoped)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -194,6 +195,11 @@ func TestLeaveJob_CopiesPodOfAgent(t *testing.T) {
 	if deployment.Spec.Template.Spec.Containers[1].LivenessProbe == nil {
 		t.Error("the Deployment has changed")
 	}
+}
+
+// unjoinJobOf returns the Job by which the agent of a Deployment unjoins.
+func unjoinJobOf(ctx context.Context, deployment *appsv1.Deployment, scoped bool) (*batchv1.Job, error) {
+	return (&managed{namespace: deployment.Namespace, scoped: scoped}).unjoinJobFrom(ctx, deployment)
 }
 
 func agentDeployment(t *testing.T, args ...string) *appsv1.Deployment {

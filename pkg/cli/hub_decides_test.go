@@ -96,7 +96,7 @@ func TestAccept_MatchesDecisionOfHub(t *testing.T) {
 				cluster.Annotations = map[string]string{registration.AnnotationAgentKey: test.key(key)}
 			}
 			accept := func(skip bool) (*acceptance, *clusterv1.ManagedCluster, string, error) {
-				g, out := newGlobal()
+				g, out := newCaptured()
 				o := &acceptOptions{global: g, requesters: test.requesters, skipCheck: skip}
 				h := &hub{kube: fake.NewClientset(request.DeepCopy()), clusters: clusterfake.NewClientset(cluster.DeepCopy())}
 				a, err := o.accept(t.Context(), h, "c1")

@@ -119,9 +119,9 @@ func TestInitDetached_InvalidArguments(t *testing.T) {
 		"a hub here":          {given: there(func(c *operatorv1.ClusterManager) { c.Spec.DeployOption.Mode = operatorv1.InstallModeDefault }), want: []string{"the ClusterManager blue has the mode Default, which cannot be changed: choose another name by --name, or run kubectl hub clean --name=blue first"}},
 		"one that goes":       {given: there(func(c *operatorv1.ClusterManager) { c.DeletionTimestamp = &metav1.Time{Time: expiry} }), want: []string{"the ClusterManager blue is being deleted: wait until it is gone"}},
 		"another's":           {given: there(func(c *operatorv1.ClusterManager) { c.Labels = nil }), want: []string{"ClusterManager blue already exists and was not created by kubectl hub"}},
-		"one of another hub": {given: func(t *testing.T, management, _ *fakeServer) {
-			management.put(newClusterManager(nil))
-			management.put(secretWith(hubSpace, operatorv1.ExternalHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
+		"one of another hub": {given: func(t *testing.T, mgmt, _ *fakeServer) {
+			mgmt.put(newClusterManager(nil))
+			mgmt.put(secretWith(hubSpace, operatorv1.ExternalHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
 		}, want: []string{"the ClusterManager blue has a Secret external-hub-kubeconfig for https://hub9, not for https://"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,8 +55,10 @@ func TestJoin_UpgradableNeedsFlag(t *testing.T) {
 			t.Errorf("%s: %v", flags, err)
 		}
 	}
-	g, _ := newGlobal()
-	o := newJoinOptions(g)
+}
+
+func TestJoin_UpgradableIsForAgentsOnTheirCluster(t *testing.T) {
+	o := newJoinOptions(&global{})
 	o.upgradable, o.detached.mode = true, modeDetached
 	if err := o.validateUpgradable(); err == nil || !strings.Contains(err.Error(), "--upgradable is for an agent that runs on its cluster") {
 		t.Errorf("of a detached agent: %v", err)

@@ -4,12 +4,14 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/util/cert"
 
@@ -25,6 +28,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
+
+// newCaptured returns a factory, and what it prints to stderr.
+func newCaptured() (*global, *bytes.Buffer) {
+	out := &bytes.Buffer{}
+	return &global{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
+}
 
 const tokenUser = "system:bootstrap:abcdef"
 
@@ -113,7 +122,7 @@ func TestAccept_ShowsKeysAndChoosesNone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, out := newGlobal()
+			g, out := newCaptured()
 			o := &acceptOptions{global: g}
 			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
 			if test.change != nil {
@@ -169,7 +178,7 @@ func TestAccept_EscapesControlCharacters(t *testing.T) {
 		"the user": {requester: forging}, "the condition": {condition: forging},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, errOut := newGlobal()
+			g, errOut := newCaptured()
 			o := &acceptOptions{global: g, csr: "agent"}
 			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
 			if test.annotation != "" {
@@ -199,7 +208,7 @@ func TestAccept_EscapesControlCharacters(t *testing.T) {
 }
 
 func TestAccept_LimitsRequesters(t *testing.T) {
-	g, _ := newGlobal()
+	g, _ := newCaptured()
 	o := &acceptOptions{global: g, clusters: []string{"c1"}, requesters: slices.Repeat([]string{tokenUser}, 100)}
 	if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "--requesters: ") {
 		t.Errorf("got %v", err)

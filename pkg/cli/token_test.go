@@ -30,7 +30,7 @@ import (
 const (
 	bootstrapToken = "the-bootstrap-token"
 	csrsPath       = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-	trial          = csrsPath + "/" + trialName + "-x"
+	trial          = csrsPath + "/kubectl-hub-trial-x"
 )
 
 var expiry = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -19,7 +19,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/clusterhub/clusterhub/pkg/ui/assets"
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
@@ -137,7 +136,9 @@ func TestUI_EnterPrintsNewLink(t *testing.T) {
 	g := &global{IOStreams: genericiooptions.IOStreams{In: &keyboard{presses: 2, interrupt: interrupt}, Out: &out, ErrOut: &errOut}}
 	g.flags = genericclioptions.NewConfigFlags(true)
 	g.flags = g.at(kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)}), "hub").flags
-	err := (&page{global: g, address: "127.0.0.1", files: assets.FS}).serve(ctx)
+	cmd := newUICommand(g)
+	cmd.SetArgs([]string{})
+	err := cmd.ExecuteContext(ctx)
 	links := strings.Fields(out.String())
 	if err != nil || len(links) != 3 || links[0] == links[1] || links[1] == links[2] {
 		t.Errorf("%v: %s", err, out.String())
@@ -147,8 +148,7 @@ func TestUI_EnterPrintsNewLink(t *testing.T) {
 
 func TestUI_PrintsEquivalentCommand(t *testing.T) {
 	file := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
-	g, _ := newGlobal()
-	g.flags = genericclioptions.NewConfigFlags(true)
+	g := &global{flags: genericclioptions.NewConfigFlags(true)}
 	g.flags = g.at(file, "hub").flags
 	user, groups := "o'hara", []string{"team a"}
 	g.flags.Impersonate, g.flags.ImpersonateGroup = &user, &groups
@@ -157,7 +157,7 @@ func TestUI_PrintsEquivalentCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Host = "https://user:password@hub.example/a?b"
-	about, err := (&page{global: g}).about(config)
+	about, err := aboutOf(g, config)
 	want := "kubectl --kubeconfig " + file + ` --context hub --as 'o'\''hara' --as-group 'team a'`
 	if err != nil || about.Kubectl != want || about.Server != "https://hub.example/a" || about.Context != "hub" || about.Impersonating != user {
 		t.Errorf("got %+v: %v, want %s", about, err, want)

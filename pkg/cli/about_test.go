@@ -1,0 +1,15 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/ui"
+)
+
+// aboutOf returns what the page shows about a connection.
+func aboutOf(g *global, config *rest.Config) (ui.About, error) {
+	return (&page{global: g}).about(config)
+}
