@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cli_test
 
 import (
 	"encoding/json"
@@ -19,15 +19,17 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/cli"
+	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
 )
 
 func TestVersion(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "none") // no server is used
-	if got := mustRun(t, config, "version"); got != "kubectl-hub v1.2.3\n" {
+	if got := clitest.MustRun(t, config, "version"); got != "kubectl-hub v1.2.3\n" {
 		t.Errorf("it prints %q", got)
 	}
 	var result struct{ Version string }
-	if err := json.Unmarshal([]byte(mustRun(t, config, "version", "-o", "json")), &result); err != nil || result.Version != "v1.2.3" {
+	if err := json.Unmarshal([]byte(clitest.MustRun(t, config, "version", "-o", "json")), &result); err != nil || result.Version != "v1.2.3" {
 		t.Errorf("-o json: %v: %+v", err, result)
 	}
 }
@@ -43,7 +45,7 @@ func commands(t *testing.T) (all []*cobra.Command) {
 			walk(sub)
 		}
 	}
-	walk(NewCommand(streams, "v1"))
+	walk(cli.NewCommand(streams, "v1"))
 	if len(all) < 14 {
 		t.Fatalf("there are %d commands only", len(all))
 	}
@@ -103,29 +105,29 @@ func TestHelp_ExamplesAreValid(t *testing.T) {
 // would mean something else.
 func TestHelp_HidesKubectlFlags(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "none")
-	help := mustRun(t, config, "get", "clusters", "--help")
-	says(t, help, "--context", "--as ", "--request-timeout", "-v, --v", "--clusterset", "kubectl hub get clusters --clusterset production")
+	help := clitest.MustRun(t, config, "get", "clusters", "--help")
+	clitest.Says(t, help, "--context", "--as ", "--request-timeout", "-v, --v", "--clusterset", "kubectl hub get clusters --clusterset production")
 	for _, hidden := range []string{"--client-key", "--insecure-skip-tls-verify", "--cluster ", "--namespace"} {
 		if strings.Contains(help, hidden) {
 			t.Errorf("help shows %s", hidden)
 		}
 	}
-	if got := mustRun(t, config, "get"); !strings.Contains(got, "clustersets") {
+	if got := clitest.MustRun(t, config, "get"); !strings.Contains(got, "clustersets") {
 		t.Errorf("get alone prints %q", got)
 	}
 }
 
 // TestComplete: the shell requests completions at each key press, so the command prints nothing else, even if it fails.
 func TestComplete(t *testing.T) {
-	s, config := newFleet(t)
+	s, config := clitest.NewFleet(t)
 	shop := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
 	for _, o := range []runtime.Object{&edgev1alpha1.DeploymentPolicy{ObjectMeta: shop("web")}, &edgev1alpha1.DeploymentPattern{ObjectMeta: shop("store")},
 		&edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "edge-2"}}} {
-		s.put(o)
+		s.Put(o)
 	}
 	lines := func(args ...string) []string {
 		t.Helper()
-		stdout, _, err := run(t, config, append([]string{cobra.ShellCompRequestCmd}, args...)...)
+		stdout, _, err := clitest.Run(t, config, append([]string{cobra.ShellCompRequestCmd}, args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +161,7 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q: %q, want %q", test.args, got, test.want)
 		}
 	}
-	s.refuse("GET "+setsPath, forbidden("managedclustersets", "list"))
+	s.Refuse("GET "+clitest.SetsPath, clitest.Forbidden("managedclustersets", "list"))
 	if got := lines("members", ""); !slices.Equal(got, []string{":1"}) {
 		t.Errorf("what may not be listed is completed as %q", got)
 	}
@@ -167,10 +169,10 @@ func TestComplete(t *testing.T) {
 
 // TestVerbosity_ShowsRequests verifies that -v prints the requests, and never a token.
 func TestVerbosity_ShowsRequests(t *testing.T) {
-	_, config := newFleet(t)
-	_, stderr, err := run(t, config, "get", "clusters", "-v", "9")
+	_, config := clitest.NewFleet(t)
+	_, stderr, err := clitest.Run(t, config, "get", "clusters", "-v", "9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stderr, "managedclusters?limit=500", "verb=\"GET\"")
+	clitest.Says(t, stderr, "managedclusters?limit=500", "verb=\"GET\"")
 }

@@ -1,11 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cli_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,16 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
-
-func forbidden(resource, verb string) *apierrors.StatusError {
-	return apierrors.NewForbidden(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "",
-		fmt.Errorf("User \"ann\" cannot %s resource %q", verb, resource))
-}
 
 // atHub are the commands that use a hub, each with its required arguments.
 var atHub = map[string][]string{
@@ -45,7 +38,7 @@ func TestHub_UnreachableHub(t *testing.T) {
 	const discovery = "GET /apis/cluster.open-cluster-management.io/v1"
 	for name, test := range map[string]struct {
 		context string
-		server  func(*fakeServer)
+		server  func(*clitest.Server)
 		more    []string
 		want    []string
 	}{
@@ -53,57 +46,38 @@ func TestHub_UnreachableHub(t *testing.T) {
 		"no such host":   {context: "nohost", want: []string{"https://hub.invalid cannot be reached", "check --context"}},
 		"another CA":     {context: "noca", want: []string{"is not trusted", "certificate signed by unknown authority", "check --context"}},
 		"not TLS":        {context: "plain", want: []string{"does not speak TLS", "check --context"}},
-		"no credentials": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewUnauthorized("Unauthorized")) }, want: []string{"does not accept the credentials (401)", "check --context"}},
-		"no hub": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewNotFound(schema.GroupResource{}, "")) },
+		"no credentials": {server: func(s *clitest.Server) { s.Refuse(discovery, apierrors.NewUnauthorized("Unauthorized")) }, want: []string{"does not accept the credentials (401)", "check --context"}},
+		"no hub": {server: func(s *clitest.Server) { s.Refuse(discovery, apierrors.NewNotFound(schema.GroupResource{}, "")) },
 			want: []string{"is not a hub: it does not serve managedclusters", "choose another --context, or deploy a hub there first"}},
-		"CRDs of another version": {server: func(s *fakeServer) {
-			s.answer(discovery, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "placements"}}})
+		"CRDs of another version": {server: func(s *clitest.Server) {
+			s.Answer(discovery, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "placements"}}})
 		}, want: []string{"is not a hub"}},
-		"hub-apiserver is away": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewServiceUnavailable("no endpoints")) },
+		"hub-apiserver is away": {server: func(s *clitest.Server) { s.Refuse(discovery, apierrors.NewServiceUnavailable("no endpoints")) },
 			want: []string{"hub-apiserver of https://127.0.0.1:", "does not answer: kubectl get apiservice v1.cluster.open-cluster-management.io says why"}},
 		"no such context": {context: "nowhere", want: []string{`context "nowhere" does not exist`}},
 	} {
 		for of, args := range atHub {
 			t.Run(name+"/"+of, func(t *testing.T) {
 				t.Parallel()
-				s := newServer(t)
+				s := clitest.NewServer(t)
 				if test.server != nil {
 					test.server(s)
 				}
-				file := kubeconfig(t, map[string]*fakeServer{"hub": s})
-				addBroken(t, file, s)
+				file := clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s})
+				clitest.AddBroken(t, file, s)
 				args := slices.Concat(args, test.more)
 				if test.context != "" {
 					args = append(args, "--context", test.context)
 				}
-				stdout, _, err := run(t, file, args...)
+				stdout, _, err := clitest.Run(t, file, args...)
 				if err == nil || stdout != "" {
 					t.Fatalf("it goes on: %v, %q", err, stdout)
 				}
 				line := command.ErrorLine(err)
-				says(t, line, test.want...)
-				s.wantUnchanged()
+				clitest.Says(t, line, test.want...)
+				s.WantUnchanged()
 			})
 		}
-	}
-}
-
-// addBroken adds contexts with servers that do not respond or are not a hub.
-func addBroken(t *testing.T, file string, s *fakeServer) {
-	t.Helper()
-	plain := newPlainServer(t)
-	config, err := clientcmd.LoadFromFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, cluster := range map[string]*clientcmdapi.Cluster{
-		"dead": {Server: "https://127.0.0.1:1"}, "nohost": {Server: "https://hub.invalid"}, "noca": {Server: s.URL}, "plain": {Server: plain},
-	} {
-		config.Clusters[name] = cluster
-		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: "hub"}
-	}
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -112,18 +86,18 @@ func TestHub_TimesOut(t *testing.T) {
 	for name, args := range atHub {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t)
+			s := clitest.NewServer(t)
 			over := make(chan struct{})
 			t.Cleanup(func() { close(over) })
-			s.on["GET /apis/cluster.open-cluster-management.io/v1"] = func(http.ResponseWriter, []byte) bool {
+			s.On["GET /apis/cluster.open-cluster-management.io/v1"] = func(http.ResponseWriter, []byte) bool {
 				<-over
 				return true
 			}
-			_, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), append(slices.Clone(args), "--request-timeout", "50ms")...)
+			_, _, err := clitest.Run(t, clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s}), append(slices.Clone(args), "--request-timeout", "50ms")...)
 			if err == nil {
 				t.Fatal("it goes on")
 			}
-			says(t, command.ErrorLine(err), s.URL+" cannot be reached", "exceeded", "check --context")
+			clitest.Says(t, command.ErrorLine(err), s.URL+" cannot be reached", "exceeded", "check --context")
 		})
 	}
 }
@@ -138,38 +112,38 @@ func TestHub_PrintsErrorsOfHub(t *testing.T) {
 		refuse map[string]*apierrors.StatusError
 		want   []string
 	}{
-		"clusters": {"get clusters", map[string]*apierrors.StatusError{"GET " + clustersPath: forbidden("managedclusters", "list")},
+		"clusters": {"get clusters", map[string]*apierrors.StatusError{"GET " + clitest.ClustersPath: clitest.Forbidden("managedclusters", "list")},
 			[]string{`User "ann" cannot list resource "managedclusters"`}},
-		"sets": {"get clustersets", map[string]*apierrors.StatusError{"GET " + setsPath: forbidden("managedclustersets", "list")},
+		"sets": {"get clustersets", map[string]*apierrors.StatusError{"GET " + clitest.SetsPath: clitest.Forbidden("managedclustersets", "list")},
 			[]string{`cannot list resource "managedclustersets"`}},
 		"bindings that fail": {"get clustersets", map[string]*apierrors.StatusError{
 			"GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings": apierrors.NewTooManyRequests("later", 0)}, []string{"later"}},
-		"members of a set":   {"members s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": forbidden("managedclustersets", "get")}, []string{`cannot get resource "managedclustersets"`}},
-		"members of none":    {"members s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
-		"members":            {"members s", map[string]*apierrors.StatusError{"GET " + membersPath: forbidden("clustersetmembers", "list")}, []string{`cannot list resource "clustersetmembers"`}},
-		"clusters of no set": {"get clusters --clusterset s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
-		"label of none":      {"label c1 a=b", map[string]*apierrors.StatusError{"GET " + clustersPath + "/c1": notFound("managedclusters")}, []string{`"x" not found`}},
-		"label at once":      {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", errors.New("try again"))}, []string{"try again"}},
-		"label": {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": forbidden("managedclusters", "patch"),
-			"PATCH " + clustersPath + "/c1/label": forbidden("managedclusters/label", "patch")}, []string{`cannot patch resource "managedclusters"`}},
+		"members of a set":   {"members s", map[string]*apierrors.StatusError{"GET " + clitest.SetsPath + "/s": clitest.Forbidden("managedclustersets", "get")}, []string{`cannot get resource "managedclustersets"`}},
+		"members of none":    {"members s", map[string]*apierrors.StatusError{"GET " + clitest.SetsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
+		"members":            {"members s", map[string]*apierrors.StatusError{"GET " + clitest.MembersPath: clitest.Forbidden("clustersetmembers", "list")}, []string{`cannot list resource "clustersetmembers"`}},
+		"clusters of no set": {"get clusters --clusterset s", map[string]*apierrors.StatusError{"GET " + clitest.SetsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
+		"label of none":      {"label c1 a=b", map[string]*apierrors.StatusError{"GET " + clitest.ClustersPath + "/c1": notFound("managedclusters")}, []string{`"x" not found`}},
+		"label at once":      {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clitest.ClustersPath + "/c1": apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", errors.New("try again"))}, []string{"try again"}},
+		"label": {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clitest.ClustersPath + "/c1": clitest.Forbidden("managedclusters", "patch"),
+			"PATCH " + clitest.ClustersPath + "/c1/label": clitest.Forbidden("managedclusters/label", "patch")}, []string{`cannot patch resource "managedclusters"`}},
 		"accept of none":    {"accept --clusters c9", nil, []string{"there is no managed cluster c9 on https://", "run kubectl hub join on it first"}},
-		"accept":            {"accept --clusters c1 --skip-approve-check", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": forbidden("managedclusters/accept", "update")}, []string{`cannot update resource "managedclusters/accept"`}},
-		"init":              {"init", map[string]*apierrors.StatusError{"PATCH /api/v1/namespaces/open-cluster-management": forbidden("namespaces", "patch")}, []string{"creating Namespace open-cluster-management", `cannot patch resource "namespaces"`}},
-		"a token":           {"get token", map[string]*apierrors.StatusError{tokenRequest: forbidden("serviceaccounts/token", "create")}, []string{`cannot create resource "serviceaccounts/token"`}},
+		"accept":            {"accept --clusters c1 --skip-approve-check", map[string]*apierrors.StatusError{"PATCH " + clitest.ClustersPath + "/c1": clitest.Forbidden("managedclusters/accept", "update")}, []string{`cannot update resource "managedclusters/accept"`}},
+		"init":              {"init", map[string]*apierrors.StatusError{"PATCH /api/v1/namespaces/open-cluster-management": clitest.Forbidden("namespaces", "patch")}, []string{"creating Namespace open-cluster-management", `cannot patch resource "namespaces"`}},
+		"a token":           {"get token", map[string]*apierrors.StatusError{clitest.TokenRequest: clitest.Forbidden("serviceaccounts/token", "create")}, []string{`cannot create resource "serviceaccounts/token"`}},
 		"a token, not yet":  {"get token", nil, []string{"the hub is not prepared for clusters to join: run kubectl hub init first"}},
-		"a bootstrap token": {"get token --use-bootstrap-token", map[string]*apierrors.StatusError{"POST /api/v1/namespaces/kube-system/secrets": forbidden("secrets", "create")}, []string{`cannot create resource "secrets"`}},
-		"who am I":          {"access blue -n teams --cluster-role view", map[string]*apierrors.StatusError{whoAmI: forbidden("selfsubjectreviews", "create")}, []string{"getting your user name from the hub"}},
+		"a bootstrap token": {"get token --use-bootstrap-token", map[string]*apierrors.StatusError{"POST /api/v1/namespaces/kube-system/secrets": clitest.Forbidden("secrets", "create")}, []string{`cannot create resource "secrets"`}},
+		"who am I":          {"access blue -n teams --cluster-role view", map[string]*apierrors.StatusError{clitest.WhoAmI: clitest.Forbidden("selfsubjectreviews", "create")}, []string{"getting your user name from the hub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, newCluster("c1", nil), newSet("s"))
+			s := clitest.NewServer(t, clitest.NewCluster("c1", nil), clitest.NewSet("s"))
 			for request, err := range test.refuse {
-				s.refuse(request, err)
+				s.Refuse(request, err)
 			}
-			stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), strings.Fields(test.args)...)
+			stdout, _, err := clitest.Run(t, clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s}), strings.Fields(test.args)...)
 			if err == nil || stdout != "" {
 				t.Fatalf("it goes on: %v, %q", err, stdout)
 			}
-			says(t, command.ErrorLine(err), test.want...)
+			clitest.Says(t, command.ErrorLine(err), test.want...)
 		})
 	}
 }
@@ -207,26 +181,26 @@ func TestCommands_InvalidArguments(t *testing.T) {
 		"unjoin":                               {"--cluster-name must be set: the name of this cluster on its hub"},
 		"unjoin --cluster-name c --timeout 0s": {"--timeout must be above 0"},
 		"init --hub-role-path /a/":             {"--hub-role-path is for --registration-auth=awsirsa"},
-		"init --hub-role-permissions-boundary arn:aws:iam::123456789012:policy/a":                                                                   {"--hub-role-permissions-boundary is for --registration-auth=awsirsa"},
-		"init --registration-auth awsirsa --hub-cluster-arn " + hubARN + " --hub-role-path a":                                                       {`--hub-role-path: "a" is not the path of an IAM role`},
-		"init --registration-auth awsirsa --hub-cluster-arn " + hubARN + " --hub-role-permissions-boundary arn:aws:iam::210987654321:policy/limits": {"--hub-role-permissions-boundary: ", `it is of the account "210987654321"`},
+		"init --hub-role-permissions-boundary arn:aws:iam::123456789012:policy/a":                                                                           {"--hub-role-permissions-boundary is for --registration-auth=awsirsa"},
+		"init --registration-auth awsirsa --hub-cluster-arn " + clitest.HubARN + " --hub-role-path a":                                                       {`--hub-role-path: "a" is not the path of an IAM role`},
+		"init --registration-auth awsirsa --hub-cluster-arn " + clitest.HubARN + " --hub-role-permissions-boundary arn:aws:iam::210987654321:policy/limits": {"--hub-role-permissions-boundary: ", `it is of the account "210987654321"`},
 		"init --registration-auth grpc":      {`--registration-auth must be csr or awsirsa, not "grpc"`},
 		"init --registration-auth awsirsa":   {"--hub-cluster-arn must be set", "aws eks describe-cluster --name HUB --query cluster.arn"},
 		"get token --token-ttl 1s":           {"--token-ttl must be from 10m0s to 87600h0m0s, not 1s"},
 		"get token --hub-apiserver http://h": {`--hub-apiserver must be an https URL, not "http://h"`},
 	} {
 		t.Run(args, func(t *testing.T) {
-			s := newServer(t)
+			s := clitest.NewServer(t)
 			argv := strings.Fields(args)
 			for i := range argv {
 				argv[i] = strings.Trim(argv[i], `"`)
 			}
-			stdout, stderr, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), argv...)
+			stdout, stderr, err := clitest.Run(t, clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s}), argv...)
 			if err == nil || stdout+stderr != "" {
 				t.Fatalf("it goes on: %v, %q, %q", err, stdout, stderr)
 			}
-			says(t, command.ErrorLine(err), want...)
-			s.wantAsked()
+			clitest.Says(t, command.ErrorLine(err), want...)
+			s.WantAsked()
 		})
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cli_test
 
 import (
 	"encoding/base64"
@@ -33,6 +33,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	openmcpvalidation "github.com/clusterhub/clusterhub/pkg/apis/openmcp/validation"
+	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
@@ -117,18 +118,18 @@ const specifiedHub, specifiedCluster = "arn:aws:eks:eu-west-1:123456789012:clust
 // newSpecified returns a hub, a cluster and a folder like those of the specifications, and the values of the placeholders.
 func newSpecified(t *testing.T, verb string) (config string, values map[string]string) {
 	t.Helper()
-	hub, _ := newPrepared(t)
-	hub.allow(true)
+	hub, _ := clitest.NewPrepared(t)
+	hub.Allow(true)
 	if verb == "accept" {
-		hub.put(newCluster("managed-0", nil))
+		hub.Put(clitest.NewCluster("managed-0", nil))
 	}
-	managed := newServer(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "myprojectnamespace"}})
-	managed.allow(true)
+	managed := clitest.NewServer(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "myprojectnamespace"}})
+	managed.Allow(true)
 	kube := clientcmdapi.NewConfig()
-	for name, s := range map[string]*fakeServer{"hub": hub, "managed": managed} {
+	for name, s := range map[string]*clitest.Server{"hub": hub, "managed": managed} {
 		arn := map[string]string{"hub": specifiedHub, "managed": specifiedCluster}[name]
-		kube.Clusters[arn] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: s.ca()}
-		kube.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: userToken}
+		kube.Clusters[arn] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: s.CA()}
+		kube.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: clitest.UserToken}
 		kube.Contexts[name] = &clientcmdapi.Context{Cluster: arn, AuthInfo: name}
 	}
 	config = filepath.Join(t.TempDir(), "kubeconfig")
@@ -140,13 +141,13 @@ func newSpecified(t *testing.T, verb string) (config string, values map[string]s
 	const service = `{"org": "acme", "label": "Web", "url": "web", "version": "1.0.0", "arch": "amd64", "clusterDeployment": {"operatorYamlArchive": "%s"}}`
 	const pattern = `{"org": "acme", "label": "Shop", "clusterNamespace": "abc", "services": [{"serviceUrl": "web", "serviceOrgid": "acme", "serviceArch": "amd64",
 		"serviceVersions": [{"version": "1.0.0"}]}]}`
-	archive := base64.StdEncoding.EncodeToString(packed(t, "web", "abc"))
-	folder := inFolder(t, map[string][]string{"policy.json": {policy}, "service.json": {fmt.Sprintf(service, archive)}, "node.json": {`{"properties": []}`}})
+	archive := base64.StdEncoding.EncodeToString(clitest.Packed(t, "web", "abc"))
+	folder := clitest.InFolder(t, map[string][]string{"policy.json": {policy}, "service.json": {fmt.Sprintf(service, archive)}, "node.json": {`{"properties": []}`}})
 	return config, map[string]string{
 		"${CTX_HUB_CLUSTER}": "hub", "<region>": "eu-west-1", "<hub-cluster-account-id>": "123456789012", "<hub-cluster-name>": "hub",
-		`{\tt MyProjectNamespace}`: "myprojectnamespace", "<authority>": base64.StdEncoding.EncodeToString(hub.ca()), "<hub>": hub.URL,
+		`{\tt MyProjectNamespace}`: "myprojectnamespace", "<authority>": base64.StdEncoding.EncodeToString(hub.CA()), "<hub>": hub.URL,
 		"<folder>": folder, "<policy_definition>": folder + "/policy.json", "<service_definition>": folder + "/service.json",
-		"<pattern_definition>": inFolder(t, map[string][]string{"pattern.json": {pattern}}) + "/pattern.json",
+		"<pattern_definition>": clitest.InFolder(t, map[string][]string{"pattern.json": {pattern}}) + "/pattern.json",
 	}
 }
 
@@ -167,7 +168,7 @@ func TestSpecifications_Commands(t *testing.T) {
 			}
 			verb, _, _ := strings.Cut(strings.TrimPrefix(here, "kubectl hub "), " ")
 			config, values := newSpecified(t, verb)
-			typed := strings.NewReplacer(" ...", "", "https://hub-0.k8s.example.com", "<hub>", " XXX", " "+bootstrapToken).Replace(here + " " + c.Added)
+			typed := strings.NewReplacer(" ...", "", "https://hub-0.k8s.example.com", "<hub>", " XXX", " "+clitest.BootstrapToken).Replace(here + " " + c.Added)
 			typed = placeholder.ReplaceAllStringFunc(typed, func(p string) string {
 				if values[p] == "" {
 					t.Errorf("%s has no value", p)
@@ -178,7 +179,7 @@ func TestSpecifications_Commands(t *testing.T) {
 			if !slices.Contains(args, "--context") {
 				args = append(args, "--context", map[bool]string{true: "managed", false: "hub"}[verb == "join" || verb == "agent"])
 			}
-			stdout, stderr, err := run(t, config, args...)
+			stdout, stderr, err := clitest.Run(t, config, args...)
 			var end *command.Exit
 			if errors.As(err, &end) && end.Code == c.Ends {
 				err = nil
@@ -187,7 +188,7 @@ func TestSpecifications_Commands(t *testing.T) {
 			if err != nil {
 				t.Error(command.ErrorLine(err))
 			}
-			says(t, stdout+stderr, c.Says...)
+			clitest.Says(t, stdout+stderr, c.Says...)
 		})
 	}
 }
@@ -343,8 +344,8 @@ func unknownPermissions(role *rbacv1.ClusterRole) (errs field.ErrorList) {
 	for i, rule := range role.Rules {
 		for _, resource := range rule.Resources {
 			asked := fmt.Sprintf("| `%s` | `%s` |", rule.Verbs[0], resource)
-			_, isServed := served["cluster.open-cluster-management.io/v1"][resource]
-			_, isSet := served["cluster.open-cluster-management.io/v1beta1"][resource]
+			_, isServed := clitest.Served["cluster.open-cluster-management.io/v1"][resource]
+			_, isSet := clitest.Served["cluster.open-cluster-management.io/v1beta1"][resource]
 			if !isServed && !isSet && !strings.Contains(string(reference), asked) {
 				errs = append(errs, field.NotFound(field.NewPath("rules").Index(i).Child("resources"), resource))
 			}

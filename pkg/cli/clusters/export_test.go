@@ -1,0 +1,7 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusters
+
+// These are for the tests, which are in a package of their own since they run the whole command.
+const Checks = checks

@@ -1,0 +1,12 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+// These are for the tests, which are in a package of their own since they run the whole command.
+const (
+	PatternYAML = patternYAML
+	PolicyYAML  = policyYAML
+)
+
+var NodeYAML = nodeYAML

@@ -1,0 +1,165 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package works
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/cli/kit"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+// onClusters are the flags that select the clusters of a command. The namespace of a cluster on the hub has its name.
+type onClusters struct {
+	clusters, more []string
+	namespace      string
+	all            bool
+}
+
+func (o *onClusters) addTo(g *kit.Factory, cmd *cobra.Command) {
+	kit.AddClusterFlags(g, cmd, &o.clusters, &o.more)
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --clusters, of one cluster.")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Select all clusters. This is the default of commands that only read.")
+	for _, name := range []string{"clusters", "cluster", "namespace"} {
+		cmd.MarkFlagsMutuallyExclusive("all-namespaces", name)
+	}
+}
+
+// names returns the clusters that the flags name, or nil for all.
+func (o *onClusters) names() ([]string, error) {
+	if o.all || len(o.clusters)+len(o.more) == 0 && o.namespace == "" {
+		return nil, nil
+	}
+	more := o.more
+	if o.namespace != "" {
+		more = append(slices.Clone(more), o.namespace)
+	}
+	return kit.NamedClusters("look at", o.clusters, more)
+}
+
+// isDone reports whether the objects of a work exist and are available, and if not, what is missing.
+func isDone(w *workv1.ManifestWork) (done bool, missing string) {
+	if !w.DeletionTimestamp.IsZero() {
+		if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkDeleting); c != nil {
+			return false, strings.TrimPrefix(c.Message, "ManifestWork ")
+		}
+		return false, "is being deleted"
+	}
+	applied, available := diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable)
+	if applied == "True" && available == "True" {
+		return true, ""
+	}
+	for _, condition := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
+		if diagnosis.WorkState(w, condition) == "Unknown" && len(diagnosis.Faults(w)) == 0 {
+			return false, "its agent has not reported it yet"
+		}
+	}
+	if all := diagnosis.Faults(w); len(all) > 0 {
+		return false, all[0].String()
+	}
+	if applied != "True" {
+		return false, "not applied" + conditionMessage(w, workv1.WorkApplied)
+	}
+	return false, "not available" + conditionMessage(w, workv1.WorkAvailable)
+}
+
+func conditionMessage(w *workv1.ManifestWork, conditionType string) string {
+	if c := meta.FindStatusCondition(w.Status.Conditions, conditionType); c != nil {
+		return kit.Prefixed(": ", c.Message)
+	}
+	return ""
+}
+
+// awaitWorks waits until all works of a name are done.
+func awaitWorks(ctx context.Context, g *kit.Factory, h *kit.Hub, clusters []string, name string) error {
+	return g.Await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
+		works, err := h.ListWorks(ctx, clusters, name)
+		if err != nil {
+			return false, "", err
+		}
+		done, missing := 0, ""
+		for i := range works {
+			if ok, why := isDone(&works[i]); ok {
+				done++
+			} else if missing == "" {
+				missing = "; " + works[i].Namespace + ": " + why
+			}
+		}
+		wanted := max(len(works), len(clusters))
+		return wanted > 0 && done == wanted, fmt.Sprintf("done on %d of %s%s", done, kit.ClusterCount(wanted), missing), nil
+	})
+}
+
+// NewGetCommand returns the command get works.
+func NewGetCommand(g *kit.Factory) *cobra.Command {
+	on, out := &onClusters{}, kit.NewTable()
+	cmd := &cobra.Command{
+		Use:     "works [WORK]",
+		Aliases: []string{"work"},
+		Short:   "Show the works of clusters, and whether they are applied",
+		Long: "get works shows the ManifestWorks of some clusters, or of all. This needs the permission to list manifestworks in the " +
+			"namespaces of the clusters.",
+		Example:           kit.Example("kubectl hub get works --clusters c1,c2\nkubectl hub get works web -o wide"),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.WorkNames)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.Validate(); err != nil {
+				return err
+			}
+			clusters, err := on.names()
+			if err != nil {
+				return err
+			}
+			h, err := g.Hub()
+			if err != nil {
+				return err
+			}
+			works, err := h.ListWorks(cmd.Context(), clusters, strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if !out.IsTable() {
+				return out.PrintObjects(g.Out, &workv1.ManifestWorkList{Items: works})
+			}
+			if len(works) == 0 {
+				_, err := fmt.Fprintln(g.ErrOut, "No works found.")
+				return err
+			}
+			return out.PrintRows(g.Out, workRows(works))
+		},
+	}
+	on.addTo(g, cmd)
+	out.AddTo(cmd)
+	return cmd
+}
+
+func workRows(works []workv1.ManifestWork) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: kit.Columns("Name", "Cluster", "Number Of Manifests", "Applied", "Available", "+Progressing", "+Degraded",
+		"+Complete", "+Problem", "+Age")}
+	for i := range works {
+		w := &works[i]
+		problem := ""
+		if all := diagnosis.Faults(w); len(all) > 0 {
+			problem = all[0].String()
+			if len(all) > 1 {
+				problem = fmt.Sprintf("%s (and %d more)", problem, len(all)-1)
+			}
+		}
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
+			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable),
+			diagnosis.WorkState(w, workv1.WorkProgressing), diagnosis.WorkState(w, workv1.WorkDegraded), diagnosis.WorkState(w, workv1.WorkComplete), kit.OrNone(problem),
+			kit.Age(w.CreationTimestamp),
+		}})
+	}
+	return rows
+}
