@@ -185,15 +185,16 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/mutants test/run test/typing test/wiring)}
   # The race detector finds nothing where nothing runs concurrently, and makes tests take up to ten times as long. A package needs it that starts
   # goroutines, serves or has informers, itself or in its tests; locks alone are no reason. Of those that are left out, some compute the most, each
-  # with goroutines only around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog.
+  # with goroutines only around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog; and
+  # in tests of pkg/cli, except for those of the page, one command does one thing after the other.
   concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
-  without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine|test/wiring)$'
+  without='/(pkg/cli(/(access|clusters|edge|inspect|install|kit|management|placements|sets|why|works))?|pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine|test/wiring)$'
   racing= plain= servers= waiting= together=
   for package in $packages; do
     folder=${package#github.com/clusterhub/clusterhub/}
     case "$folder" in
       # These wait for the servers that they start.
-      pkg/cli | pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
+      pkg/cli/join | pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
       pkg/agent | pkg/agent/work | pkg/clusterprovider/kubeconfig | pkg/clusterprovider/local) waiting+=" $package" ;;
       # So do these, each in a few tests. In the job that computes, whose weight is low, their servers would not start within the limits.
       pkg/agent/tasks/edge | pkg/agent/tasks/work | pkg/agent/work/* | pkg/apiserver | pkg/localhub/node) together+=" $package" ;;
@@ -207,12 +208,13 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     esac
   done
   # In most of their tests one command or one reconciler does one thing after the other, as often as there are writes: the race detector would
-  # find nothing, and doubles what they cost. It is for those that run hub-operator or its watches, or serve the page.
-  running='^Test(Attack_(AHub|AVersion|Events)|Available_|Detached_Makes|Follow_|Process_|Shared_|Sharing_|Observations_|UI_)'
+  # find nothing, and doubles what they cost. It is for those that run hub-operator or its watches.
+  running='^Test(Attack_(AHub|AVersion|Events)|Available_|Detached_Makes|Follow_|Process_|Shared_|Sharing_|Observations_)'
   for package in $servers; do
     within=
     # shellcheck disable=SC2046 # several flags
     job wait "Unit tests of ${package##*/}" "$package" -skip "$running" -timeout 20m $(times 20) "$@"
+    [[ $package != */pkg/cli/join ]] || continue # it runs commands alone
     within="env CGO_ENABLED=1" # the race detector needs C
     # shellcheck disable=SC2046 # several flags
     job wait "Concurrent unit tests of ${package##*/}" "$package" -race -run "$running" -timeout 20m $(times 20) "$@"

@@ -155,7 +155,7 @@ func TestIAMRole_InvalidArguments(t *testing.T) {
 
 // TestIAMRole_MatchesDocs verifies that docs/registration.md shows the output of the commands.
 func TestIAMRole_MatchesDocs(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "registration.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "registration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
