@@ -71,7 +71,7 @@ func (l listening) wait(ctx context.Context) {
 
 // follow watches objects until the context ends: it reports each object that is created, changed or deleted, and that it may have missed changes. A
 // cluster with more objects than it claims costs no memory. No list is repeated while a watch lasts, nor when it ends and the server still has its
-// resource version, except that all watches restart after some hours. If a watch cannot be started for minutes, such as a forbidden one, follow causes
+// resource version, except that all watches restart after some hours. If a watch cannot be started for a minute, such as a forbidden one, follow causes
 // a reconcile now and then. It calls tried after the first attempt to start.
 func (w objectSet) follow(ctx context.Context, objects watch.ResourceClient, a *audience, tried func()) {
 	once := sync.OnceFunc(tried)

@@ -23,8 +23,10 @@ import (
 const (
 	// MinDelay is the shortest delay between two attempts to watch. Jitter at most doubles it.
 	MinDelay = time.Second
-	// MaxDelay is the longest delay between two attempts to watch. Jitter at most doubles it.
-	MaxDelay = 2 * time.Minute
+	// MaxDelay is the longest delay between two attempts to watch. Jitter at most doubles it. Until the next attempt no change is noticed, and a watch
+	// that ends soon after its start, several times in a row, is usually one of a server that restarts. client-go's informers have the same limit. A
+	// server that ends or refuses each watch gets 120 requests an hour at most.
+	MaxDelay = 30 * time.Second
 	// steady is the minimum duration of a watch that does not count as failed.
 	steady = 10 * time.Second
 	// maxVersion is the maximum length of a resource version. Those of Kubernetes have 20 digits at most.
