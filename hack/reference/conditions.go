@@ -38,6 +38,7 @@ var subjects = []struct{ folder, object string }{
 	{"pkg/edge", "EdgePlacement and DeployCheck: why a service fits, or does not"},
 	{"pkg/apis/operator/v1", "Klusterlet, ClusterManager"},
 	{"pkg/operator", "Klusterlet, ClusterManager: kubeconfigs and other clusters"},
+	{"pkg/remote", "Klusterlet, ClusterManager: kubeconfigs and other clusters"},
 	{"pkg/hubtree", "What `kubectl hub tree` says of itself"},
 	{"pkg/ui", "Refusals of the server of `kubectl hub ui`"},
 }

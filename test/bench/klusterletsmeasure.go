@@ -12,7 +12,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	minting "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 const (
@@ -20,8 +20,8 @@ const (
 	fewKlusterlets, singleKlusterlets = 10, 3
 	// tokensOfEach is the number of kubeconfigs that are minted for a Klusterlet.
 	tokensOfEach = 2
-	// minTokenLife has a margin for rounded times: less than minting.MinLifetime is rejected.
-	minTokenLife = minting.MinLifetime + 10*time.Second
+	// minTokenLife has a margin for rounded times: less than mint.MinLifetime is rejected.
+	minTokenLife = mint.MinLifetime + 10*time.Second
 )
 
 // measure measures everything while hub-operator runs.
@@ -207,7 +207,7 @@ func (i *installing) renewals(ctx context.Context) error {
 		return err
 	}
 	first, last := ends(minted)
-	end := last.Add(time.Duration(minting.RenewAt*float64(life)) + 10*time.Second)
+	end := last.Add(time.Duration(mint.RenewAt*float64(life)) + 10*time.Second)
 	i.steps.step("Waiting for %s until the tokens are renewed", time.Until(end).Round(time.Second))
 	if err := sleep(ctx, time.Until(end)); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (i *installing) areShort(ctx context.Context, path string) error {
 	if err := json.Unmarshal(answer.Bytes(), &secret); err != nil {
 		return err
 	}
-	expiration, err := time.Parse(time.RFC3339, string(secret.Data[minting.ExpirationKey]))
+	expiration, err := time.Parse(time.RFC3339, string(secret.Data[mint.ExpirationKey]))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	minting "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // klusterletsResult is the result for detached Klusterlets on one management cluster.
@@ -128,7 +128,7 @@ func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
 	}
 	s.Tokens = len(at)
 	first, last := ends(minted)
-	begin, end := first.Add(part(minting.RenewFrom)), last.Add(part(minting.RenewAt))
+	begin, end := first.Add(part(mint.RenewFrom)), last.Add(part(mint.RenewAt))
 	inSecond := map[int64]int{}
 	renewed = slices.Clone(renewed)
 	slices.SortFunc(renewed, func(a, b tokenAsked) int { return a.at.Compare(b.at) })
@@ -139,9 +139,9 @@ func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
 		}
 		delete(at, one.account)
 		s.Renewed++
-		if age := one.at.Sub(born); age < part(minting.RenewFrom)-moment {
+		if age := one.at.Sub(born); age < part(mint.RenewFrom)-moment {
 			s.Early++
-		} else if age > part(minting.RenewAt)+moment {
+		} else if age > part(mint.RenewAt)+moment {
 			s.Late++
 		}
 		n := int(float64(one.at.Sub(begin)) / float64(end.Sub(begin)) * spreadParts)

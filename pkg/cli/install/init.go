@@ -33,7 +33,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const (

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const (

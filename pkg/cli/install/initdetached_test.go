@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	sources "github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const klusterletFlag = "klusterlet"

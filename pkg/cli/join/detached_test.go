@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	sources "github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // detaching is a join of a cluster that runs no pods.

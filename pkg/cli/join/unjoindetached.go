@@ -26,9 +26,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
+	sources "github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // annotationWorks tells hub-operator what happens to the objects of works: see pkg/operator/klusterlet.

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // An agent applies works with no permissions, or with those of a ClusterRole that every cluster has.

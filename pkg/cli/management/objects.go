@@ -20,7 +20,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	remote "github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // CheckName validates a name that also names a namespace on the management cluster.

@@ -22,7 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
-	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	sources "github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 const (

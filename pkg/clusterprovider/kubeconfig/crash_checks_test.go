@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // given returns all objects that the provider has created for requests, on the hub and in the cluster, and the issuers that the cluster trusts.
@@ -34,7 +34,7 @@ func (w *world) given() sets.Set[string] {
 		w.must(w.target.List(w.t.Context(), list, client.HasLabels{own.NameLabel()}))
 		for _, object := range list.Items {
 			object.SetGroupVersionKind(kind)
-			all.Insert(remote.IDOf(&object).String())
+			all.Insert(apply.IDOf(&object).String())
 		}
 	}
 	secrets := &corev1.SecretList{}
@@ -61,7 +61,7 @@ func (w *world) wanted(names ...string) sets.Set[string] {
 		given, err := rights.Of(ar, own.Hash(ar))
 		w.must(err)
 		for _, object := range given.Objects {
-			all.Insert(remote.IDOf(object).String())
+			all.Insert(apply.IDOf(object).String())
 		}
 		all.Insert("Secret " + hub.AnswerName(ar).String())
 		if ar.Spec.OIDC != nil {

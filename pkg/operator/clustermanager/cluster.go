@@ -21,13 +21,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // ownerOf returns the owner of all objects made for a ClusterManager. The UID of the ClusterManager is not part of it: a ClusterManager that is
 // recreated with the same name takes over what the previous one left on a hub, such as the namespaces with the hub's records.
-func ownerOf(cm *operatorv1.ClusterManager, management types.UID) remote.Owner {
-	return remote.Owner{Labels: map[string]string{
+func ownerOf(cm *operatorv1.ClusterManager, management types.UID) apply.Owner {
+	return apply.Owner{Labels: map[string]string{
 		deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: cm.Name, labelManagement: string(management),
 	}}
 }
@@ -115,7 +115,7 @@ type side struct {
 	name    string // for messages
 	client  client.Client
 	kinds   []kind
-	applier remote.Applier
+	applier apply.Applier
 	// explain formats an error for users. The text of a cluster that is not trusted is truncated.
 	explain func(error) string
 	// minted is the namespace of the minted Secrets, or empty if the cluster has none.
@@ -124,9 +124,9 @@ type side struct {
 	discovery discovery.ServerResourcesInterfaceWithContext
 }
 
-func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, explain func(error) string) *side {
-	return &side{name: name, client: c, kinds: kinds, explain: explain, applier: remote.Applier{
-		Client: c, Owner: owner, Strategy: remote.Settled(annotationApplied, remote.ServerSideApply(deploy.ManagedByOperator)),
+func newSide(name string, c client.Client, kinds []kind, owner apply.Owner, explain func(error) string) *side {
+	return &side{name: name, client: c, kinds: kinds, explain: explain, applier: apply.Applier{
+		Client: c, Owner: owner, Strategy: apply.Settled(annotationApplied, apply.ServerSideApply(deploy.ManagedByOperator)),
 	}}
 }
 
@@ -211,12 +211,12 @@ func (s *side) observed(ctx context.Context) (all []*unstructured.Unstructured, 
 
 // apply applies the objects in order. have are the objects that observed returned.
 func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstructured) error {
-	known := map[remote.ID]client.Object{}
+	known := map[apply.ID]client.Object{}
 	for _, o := range have {
-		known[remote.IDOf(o)] = o
+		known[apply.IDOf(o)] = o
 	}
 	for _, o := range objects {
-		id := remote.IDOf(o)
+		id := apply.IDOf(o)
 		if err := s.applier.Apply(ctx, o, known[id]); err != nil {
 			return s.failed("applying", id.String(), err)
 		}
@@ -225,9 +225,9 @@ func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstruct
 }
 
 // prune deletes the objects that are no longer desired. Namespaces are not deleted: they may have objects of other owners.
-func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, desired map[remote.ID]bool) error {
+func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, desired map[apply.ID]bool) error {
 	return s.delete(ctx, slices.DeleteFunc(slices.Clone(have), func(o *unstructured.Unstructured) bool {
-		return desired[remote.IDOf(o)] || namespaces.of(o)
+		return desired[apply.IDOf(o)] || namespaces.of(o)
 	}))
 }
 
@@ -246,7 +246,7 @@ func (s *side) delete(ctx context.Context, objects []*unstructured.Unstructured)
 			applier.Propagation = metav1.DeletePropagationForeground
 		}
 		if _, err := applier.Delete(ctx, o); err != nil && len(errs) < maxErrors {
-			errs = append(errs, s.failed("removing", remote.IDOf(o).String(), err))
+			errs = append(errs, s.failed("removing", apply.IDOf(o).String(), err))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // TestPrune_OnBothClusters compares the objects that are deleted on each cluster after all components are removed from the spec.
@@ -29,7 +29,7 @@ func TestPrune_OnBothClusters(t *testing.T) {
 	sideOf := func(cluster string) *side {
 		return newSide(cluster, interceptor.NewClient(nil, interceptor.Funcs{
 			Delete: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
-				deleted[cluster] = append(deleted[cluster], remote.IDOf(o).String())
+				deleted[cluster] = append(deleted[cluster], apply.IDOf(o).String())
 				return nil
 			},
 		}), kinds, owner, error.Error)

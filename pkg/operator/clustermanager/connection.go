@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
 
@@ -46,7 +46,7 @@ type connections struct {
 // connection is a connection to a hub, with watches of the objects that were created there.
 type connection struct {
 	hash    string
-	cluster *outer.Connection
+	cluster *reach.Connection
 	client  client.Client
 	// discovery discovers the APIs of the hub.
 	discovery discovery.ServerResourcesInterfaceWithContext
@@ -58,14 +58,14 @@ type connection struct {
 }
 
 // of returns the connection of a ClusterManager for this source. It closes a connection for a different source.
-func (c *connections) of(name string, source *kubeconfig.Source) (*connection, error) {
+func (c *connections) of(name string, source *mint.Source) (*connection, error) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if now := c.all[name]; now != nil && now.hash == source.Hash() {
 		return now, nil
 	}
 	c.closeLocked(name)
-	cluster, err := outer.New(source, outer.Options{UserAgent: deploy.ManagedByOperator, MaxAnswer: maxAnswer, MaxEntries: maxEntries})
+	cluster, err := reach.New(source, reach.Options{UserAgent: deploy.ManagedByOperator, MaxAnswer: maxAnswer, MaxEntries: maxEntries})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *connections) closeLocked(name string) {
 }
 
 // watch calls changed after changes of the owner's objects on the hub. It starts with the first call.
-func (c *connection) watch(owner remote.Owner, changed func()) {
+func (c *connection) watch(owner apply.Owner, changed func()) {
 	c.watches.Do(func() {
 		options := watch.Options{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
 		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), changed)

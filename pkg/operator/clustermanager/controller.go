@@ -30,15 +30,15 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
 
 const (
 	name = "clustermanagers"
 	// workers exceeds the number of hubs that respond slowly at the same time. A hub that does not respond occupies a worker for up to
-	// outer.PassTimeout, repeatedly, and a worker is a goroutine that waits: with few workers, as many unresponsive hubs would block all others.
+	// reach.PassTimeout, repeatedly, and a worker is a goroutine that waits: with few workers, as many unresponsive hubs would block all others.
 	workers = 256
 	// settle is the delay of a reconcile after a change of an applied object, so that one reconcile handles several changes.
 	settle = time.Second
@@ -62,7 +62,7 @@ type Options struct {
 	APIServerImage, ManagerImage, ProviderImage string
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Lifetime is the requested lifetime of tokens. The default is kubeconfig.DefaultLifetime.
+	// Lifetime is the requested lifetime of tokens. The default is mint.DefaultLifetime.
 	Lifetime time.Duration
 }
 
@@ -75,15 +75,15 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	image(&o.APIServerImage, "hub-apiserver", imageAPIServer, " for ClusterManagers that do not set one")
 	image(&o.ManagerImage, "hub-controller-manager", imageManager, " for ClusterManagers that do not set one")
 	image(&o.ProviderImage, "cluster-provider", imageProvider, "")
-	fs.DurationVar(&o.Lifetime, "server-token-lifetime", cmp.Or(o.Lifetime, kubeconfig.DefaultLifetime),
+	fs.DurationVar(&o.Lifetime, "server-token-lifetime", cmp.Or(o.Lifetime, mint.DefaultLifetime),
 		"The requested lifetime of the tokens with which servers authenticate to a hub that they do not run on. A hub may grant less. "+
 			"Tokens are renewed long before they expire.")
 }
 
 // Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
-	if o.Lifetime < kubeconfig.MinLifetime {
-		errs = append(errs, fmt.Errorf("--server-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.Lifetime))
+	if o.Lifetime < mint.MinLifetime {
+		errs = append(errs, fmt.Errorf("--server-token-lifetime must be at least %s, not %s", mint.MinLifetime, o.Lifetime))
 	}
 	return errs
 }
@@ -116,7 +116,7 @@ type reconciler struct {
 	// client reads ClusterManagers from the cache; live reads everything else from the API server.
 	client client.Client
 	live   client.Reader
-	minter *kubeconfig.Keeper
+	minter *mint.Keeper
 	hubs   connections
 	// discovery discovers the APIs of the own cluster.
 	discovery discovery.ServerResourcesInterfaceWithContext
@@ -137,7 +137,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), here: func() {}}
 	r.enqueue, r.later = func(string) {}, func(string) {}
 	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
-	r.minter = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
+	r.minter = &mint.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 
 // Reconcile applies the hub of a ClusterManager, or finalizes it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	cm := &operatorv1.ClusterManager{}
 	if err := r.client.Get(ctx, request.NamespacedName, cm); err != nil {

@@ -23,7 +23,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // life is the number of writes after which a process is killed. A killed process does nothing on any cluster.
@@ -122,7 +122,7 @@ func (w *world) process(writes int32) *process {
 	c := p.wrap(behind)
 	p.reconciler = &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, recorder: p.tells, here: func() {},
 		enqueue: func(string) {}, later: func(string) {}}
-	p.minter = &kubeconfig.Keeper{Client: c, Clock: w.clock}
+	p.minter = &mint.Keeper{Client: c, Clock: w.clock}
 	p.hubs.wrap = p.wrap
 	return p
 }

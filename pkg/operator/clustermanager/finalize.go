@@ -22,14 +22,14 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote/leave"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
 
 const (
 	// hubTime is the share of a reconcile's time that the hub has. A hub that does not respond until then must not block the other steps and the
 	// status.
-	hubTime = outer.PassTimeout * 3 / 4
+	hubTime = reach.PassTimeout * 3 / 4
 
 	reasonUnreachable = "HubUnreachable" // the hub does not respond, so the objects there still exist
 	reasonGivenUp     = "HubGivenUp"     // the objects on the hub are orphaned
@@ -73,7 +73,7 @@ func (p *pass) finalize(ctx context.Context) (reconcile.Result, error) {
 		err = p.deleteObjects(ctx, hubCtx)
 	}
 	if hubErr == nil && err != nil { // the hub can be cleaned: the timeout starts over when it fails again
-		if err := eviction.Over(ctx, p.client, p.cm); err != nil {
+		if err := leave.Over(ctx, p.client, p.cm); err != nil {
 			return reconcile.Result{RequeueAfter: finalizeInterval}, kit.IgnoreStale(err)
 		}
 	}
@@ -182,13 +182,13 @@ func (p *pass) findHub(ctx, hubCtx context.Context) error {
 // awaitHub returns how long to wait for a hub that cannot be cleaned. 0 means that the controller gives up on it.
 func (p *pass) awaitHub(ctx context.Context, why error) (time.Duration, error) {
 	now := p.Clock.Now()
-	until, err := eviction.Until(ctx, p.client, p.cm, now, giveUpAfter)
+	until, err := leave.Until(ctx, p.client, p.cm, now, giveUpAfter)
 	if err != nil {
 		return finalizeInterval, kit.IgnoreStale(err)
 	}
 	rest := until.Sub(now)
 	if rest <= 0 {
-		eviction.GivenUp(p.recorder, p.cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
+		leave.GivenUp(p.recorder, p.cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
 		return 0, nil
 	}
 	return min(rest, 30*time.Second), p.reportFinalizing(ctx, reasonUnreachable, fmt.Sprintf(

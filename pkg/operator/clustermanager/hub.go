@@ -19,8 +19,8 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // readSource reads the user's Secret.
@@ -34,7 +34,7 @@ func (p *pass) readSource(ctx context.Context) error {
 		return fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	var err error
-	p.source, err = kubeconfig.Parse(secret.Data[operatorv1.KeyKubeconfig])
+	p.source, err = mint.Parse(secret.Data[operatorv1.KeyKubeconfig])
 	if err != nil {
 		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s, key %s: %v", key, operatorv1.KeyKubeconfig, err)
 	}
@@ -95,14 +95,14 @@ func identityOf(ctx context.Context, s *side) (string, error) {
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return "", s.failed("reading the", "namespace "+metav1.NamespaceSystem, err)
 	}
-	if kubeconfig.IsUID(system.UID) {
+	if mint.IsUID(system.UID) {
 		return string(system.UID), nil
 	}
 	return "", errors.New("the namespace kube-system of the hub has no UID, or none that can be one")
 }
 
 // checkHub returns an error if the cluster with the identity cannot be the hub.
-func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) error {
+func checkHub(cm *operatorv1.ClusterManager, uid string, owner apply.Owner) error {
 	before := cm.Annotations[annotationHub]
 	switch {
 	case uid == owner.Labels[labelManagement]:
@@ -116,7 +116,7 @@ func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) err
 }
 
 // wayOf returns a text for how the hub is reached and trusted. It has no password of a proxy, since the text is shown to users.
-func wayOf(source *kubeconfig.Source) (string, error) {
+func wayOf(source *mint.Source) (string, error) {
 	data, err := source.Minted()
 	if err != nil {
 		return "", err

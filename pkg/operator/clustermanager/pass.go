@@ -21,9 +21,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
 
 // pass is one reconcile of a ClusterManager, with what it observed.
@@ -36,7 +36,7 @@ type pass struct {
 	hub, management *side
 	hubHas, has     []*unstructured.Unstructured
 	// source and connection are of a detached hub.
-	source     *kubeconfig.Source
+	source     *mint.Source
 	connection *connection
 
 	// unready, failed and reason are for the conditions ReadyToApply and Applied.
@@ -102,7 +102,7 @@ func (p *pass) reconcile(ctx context.Context) (reconcile.Result, error) {
 	}
 	err := p.run(ctx, p.steps())
 	// Write the status even if the time for the reconcile is over.
-	statusCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
+	statusCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reach.RequestTimeout)
 	defer cancel()
 	if statusErr := p.report(statusCtx, p.setStatus); statusErr != nil {
 		return reconcile.Result{}, kit.IgnoreStale(statusErr)
@@ -256,9 +256,9 @@ func (p *pass) mint(ctx context.Context) error {
 		if err := p.hub.client.Get(ctx, client.ObjectKey{Namespace: account.namespace, Name: account.name}, o); err != nil {
 			return p.hub.failed("reading", "ServiceAccount "+account.namespace+"/"+account.name, err)
 		}
-		state, err := p.minter.Ensure(ctx, kubeconfig.Wanted{
+		state, err := p.minter.Ensure(ctx, mint.Wanted{
 			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.connection.cluster,
-			Account: kubeconfig.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
+			Account: mint.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
 		})
 		p.requeueAt(state.Next)
 		if err != nil && !state.Usable {
@@ -275,9 +275,9 @@ func (p *pass) minted(a account) types.NamespacedName {
 
 // prune deletes what the ClusterManager no longer asks for.
 func (p *pass) prune(ctx context.Context) error {
-	desired := map[remote.ID]bool{}
+	desired := map[apply.ID]bool{}
 	for _, o := range p.desired() {
-		desired[remote.IDOf(o)] = true
+		desired[apply.IDOf(o)] = true
 	}
 	err := p.management.prune(ctx, p.has, desired)
 	if p.cm.IsDetached() {

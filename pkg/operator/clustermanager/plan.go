@@ -17,7 +17,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // componentProvider is the component that has a Deployment of its own.
@@ -114,10 +114,10 @@ func checkNamespace(cm *operatorv1.ClusterManager) error {
 func (p *plan) arrange(cm *operatorv1.ClusterManager) {
 	isService := func(o *unstructured.Unstructured) bool { return apiServices.of(o) }
 	for _, side := range []*[]*unstructured.Unstructured{&p.hub, &p.management} {
-		seen := map[remote.ID]bool{}
+		seen := map[apply.ID]bool{}
 		var pods []*unstructured.Unstructured
 		*side = slices.DeleteFunc(*side, func(o *unstructured.Unstructured) bool {
-			id := remote.IDOf(o)
+			id := apply.IDOf(o)
 			twice := seen[id]
 			seen[id] = true
 			switch {

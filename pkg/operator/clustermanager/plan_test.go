@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/artifacts"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
 )
 
@@ -58,7 +58,7 @@ func argsIn(t *testing.T, objects []*unstructured.Unstructured, deployment strin
 // TestPlan_SeveralHubsOnOneManagementCluster: two hubs on one management cluster share no object, and grant no rights there. No object of one
 // refers to the other.
 func TestPlan_SeveralHubsOnOneManagementCluster(t *testing.T) {
-	all := map[remote.ID]string{}
+	all := map[apply.ID]string{}
 	for name, mode := range map[string]operatorv1.InstallMode{
 		"blue": operatorv1.InstallModeDetached, "green": operatorv1.InstallModeDetached, "red": operatorv1.InstallModeHosted,
 	} {
@@ -66,7 +66,7 @@ func TestPlan_SeveralHubsOnOneManagementCluster(t *testing.T) {
 		cm.Spec.DeployOption.Mode = mode
 		cm.Spec.Clusterhub.Components = []string{"cluster-provider"}
 		for _, o := range mustPlan(t, cm).management {
-			id := remote.IDOf(o)
+			id := apply.IDOf(o)
 			if other, there := all[id]; there {
 				t.Errorf("%s is of %s and of %s", id, other, name)
 			}
@@ -149,7 +149,7 @@ func TestPlan_HasAllObjects(t *testing.T) {
 			"the hub": {slices.Concat(p.hub, p.services), hub}, "the management cluster": {p.management, management},
 		} {
 			for _, o := range objects.deployed {
-				if id := remote.IDOf(o); !slices.ContainsFunc(objects.planned, func(planned *unstructured.Unstructured) bool { return remote.IDOf(planned) == id }) {
+				if id := apply.IDOf(o); !slices.ContainsFunc(objects.planned, func(planned *unstructured.Unstructured) bool { return apply.IDOf(planned) == id }) {
 					t.Errorf("%s: the plan for %s has no %s", what, where, id)
 				}
 			}
@@ -296,7 +296,7 @@ func TestKinds_MatchPlans(t *testing.T) {
 				for _, o := range objects {
 					i := slices.IndexFunc(kinds, func(k kind) bool { return k.of(o) })
 					if i < 0 || cm.IsDetached() && (where == "hub" && !kinds[i].onHub || where == "management" && !kinds[i].onManagement) {
-						t.Errorf("%s: %s is not looked for on the %s cluster", mode, remote.IDOf(o), where)
+						t.Errorf("%s: %s is not looked for on the %s cluster", mode, apply.IDOf(o), where)
 					}
 				}
 			}

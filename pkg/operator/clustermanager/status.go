@@ -18,7 +18,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // servedInterval is the interval between two checks of a hub that does not serve yet what it reports as available.
@@ -285,9 +285,9 @@ func setCondition(cm *operatorv1.ClusterManager, condition string, is bool, reas
 
 // related returns the inventory: the created objects, in a stable order.
 func related(objects []*unstructured.Unstructured) (all []operatorv1.RelatedResourceMeta) {
-	seen := map[remote.ID]bool{}
+	seen := map[apply.ID]bool{}
 	for _, o := range objects {
-		id := remote.IDOf(o)
+		id := apply.IDOf(o)
 		i := slices.IndexFunc(kinds, func(k kind) bool { return k.of(o) })
 		if i < 0 || seen[id] {
 			continue

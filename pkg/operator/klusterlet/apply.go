@@ -16,9 +16,9 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
 
 // makePlan makes the plan, and rejects a Klusterlet that cannot have one.
@@ -40,7 +40,7 @@ func (p *pass) trackDesired(context.Context) error {
 func (p *pass) applyNamespace(ctx context.Context) error {
 	err := p.management.share(ctx, p.plan.namespace)
 	if err != nil {
-		err = failed(remote.IDOf(p.plan.namespace), err)
+		err = failed(apply.IDOf(p.plan.namespace), err)
 		p.report.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
 		p.report.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent does not exist: "+err.Error())
 	}
@@ -90,7 +90,7 @@ func (p *pass) connect(context.Context) error {
 
 // identify changes the plan if the source leads to the cluster that runs the pods.
 func (p *pass) identify(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	same, err := p.connection.isCluster(ctx, p.managementUID)
 	if err != nil {
@@ -121,10 +121,10 @@ func (p *pass) applyManaged(ctx context.Context) error {
 	to.observations.begin(name)
 	defer to.observations.end(name)
 	to.observations.track(name, p.managed.mark.key, idsOf(p.plan.managed))
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	recording := *p.managed
-	recording.client = recordingClient{recording.client, func(id remote.ID, o metav1.Object) { to.observations.record(name, id, o) }}
+	recording.client = recordingClient{recording.client, func(id apply.ID, o metav1.Object) { to.observations.record(name, id, o) }}
 	if err := recording.apply(ctx, p.plan.managed); err != nil {
 		return managedError(err)
 	}
@@ -163,15 +163,15 @@ func (p *pass) applyManagement(ctx context.Context) error {
 
 // mint reconciles the kubeconfigs of the pods. Those that could not be renewed may be usable for a while.
 func (p *pass) mint(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	owner, usable := p.management.owner, true
 	accounts := p.connection.settled.Load().accounts
 	for _, part := range p.plan.Parts() {
-		state, failed := p.minter.Ensure(ctx, kubeconfig.Wanted{
+		state, failed := p.minter.Ensure(ctx, mint.Wanted{
 			Secret: types.NamespacedName{Namespace: p.plan.AgentNamespace, Name: part.Secret},
 			Labels: owner.Labels, Annotations: owner.Origin,
-			Account: kubeconfig.Account{Namespace: p.plan.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},
+			Account: mint.Account{Namespace: p.plan.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},
 			Source:  p.source, Cluster: p.connection,
 		})
 		p.requeueAfter(state.Next.Sub(p.clock.Now()))
@@ -211,7 +211,7 @@ func (p *pass) prune(ctx context.Context) error {
 		return err
 	}
 	if p.managed != nil {
-		ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+		ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 		defer cancel()
 		if err := p.managed.prune(ctx, objectsOf(stale)); err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const (
@@ -32,8 +32,8 @@ const (
 )
 
 // ownerOf returns the owner of all objects made for a Klusterlet.
-func ownerOf(k *operatorv1.Klusterlet, management string) remote.Owner {
-	return remote.Owner{
+func ownerOf(k *operatorv1.Klusterlet, management string) apply.Owner {
+	return apply.Owner{
 		Labels: map[string]string{deploy.LabelManagedBy: Manager, operatorv1.LabelKlusterlet: k.Name, LabelManagement: management},
 		Origin: map[string]string{annotationUID: string(k.UID)},
 	}
@@ -42,7 +42,7 @@ func ownerOf(k *operatorv1.Klusterlet, management string) remote.Owner {
 // cluster is a cluster with objects of a Klusterlet.
 type cluster struct {
 	client client.Client
-	owner  remote.Owner
+	owner  apply.Owner
 	mark   mark
 	// pods is the namespace of the pods, which must belong to one agent alone. It is empty if the pods are on another cluster.
 	pods string
@@ -52,8 +52,8 @@ type cluster struct {
 	hidden bool
 }
 
-func (c *cluster) applier() *remote.Applier {
-	return &remote.Applier{Client: c.client, Owner: c.owner, Strategy: remote.Settled(annotationApplied, remote.ServerSideApply(Manager))}
+func (c *cluster) applier() *apply.Applier {
+	return &apply.Applier{Client: c.client, Owner: c.owner, Strategy: apply.Settled(annotationApplied, apply.ServerSideApply(Manager))}
 }
 
 // apply applies objects in order, and stops at the first that fails, since rights come after what they are for. It writes nothing if the object is as
@@ -68,13 +68,13 @@ func (c *cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 			err = c.applyOwned(ctx, applier, want)
 		}
 		if err != nil {
-			return failed(remote.IDOf(want), c.explained(err))
+			return failed(apply.IDOf(want), c.explained(err))
 		}
 	}
 	return nil
 }
 
-func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want *unstructured.Unstructured) error {
+func (c *cluster) applyOwned(ctx context.Context, applier *apply.Applier, want *unstructured.Unstructured) error {
 	have, err := applier.Get(ctx, want)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 var errDeleting = errors.New("it is being deleted, and is created again after the deletion")
 
 func (c *cluster) explained(err error) error {
-	var notOurs *remote.NotOurs
-	var recreating *remote.Recreating
+	var notOurs *apply.NotOurs
+	var recreating *apply.Recreating
 	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errDeleting) || errors.Is(err, errHubs) {
 		return err
 	}
@@ -105,10 +105,10 @@ func (c *cluster) explained(err error) error {
 }
 
 // failed returns the error of an object that could not be applied or deleted.
-func failed(object remote.ID, err error) error { return fmt.Errorf("%s: %w", object, err) }
+func failed(object apply.ID, err error) error { return fmt.Errorf("%s: %w", object, err) }
 
 // remove deletes those of the objects that are owned by the Klusterlet, and returns those that still exist because of finalizers.
-func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []remote.ID, err error) {
+func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []apply.ID, err error) {
 	applier := c.applier()
 	applier.Propagation = policy
 	for _, o := range objects {
@@ -121,11 +121,11 @@ func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructur
 				have, err = applier.Get(ctx, o)
 			}
 			if err == nil && have != nil && c.owner.Owns(have) {
-				left = append(left, remote.IDOf(o))
+				left = append(left, apply.IDOf(o))
 			}
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return left, failed(remote.IDOf(o), c.explained(err))
+			return left, failed(apply.IDOf(o), c.explained(err))
 		}
 	}
 	return left, nil
@@ -136,7 +136,7 @@ func (c *cluster) prune(ctx context.Context, objects []*unstructured.Unstructure
 	for _, o := range objects {
 		if isShared(o) {
 			if err := c.unshare(ctx, o); err != nil {
-				return failed(remote.IDOf(o), c.explained(err))
+				return failed(apply.IDOf(o), c.explained(err))
 			}
 			continue
 		}
@@ -160,7 +160,7 @@ func (c *cluster) finalize(ctx context.Context, objects []*unstructured.Unstruct
 	return c.prune(ctx, shared)
 }
 
-func joined(ids []remote.ID) string {
+func joined(ids []apply.ID) string {
 	var texts []string
 	for _, id := range ids {
 		texts = append(texts, id.String())
@@ -168,9 +168,9 @@ func joined(ids []remote.ID) string {
 	return strings.Join(texts, ", ")
 }
 
-func idsOf(objects []*unstructured.Unstructured) (ids []remote.ID) {
+func idsOf(objects []*unstructured.Unstructured) (ids []apply.ID) {
 	for _, o := range objects {
-		ids = append(ids, remote.IDOf(o))
+		ids = append(ids, apply.IDOf(o))
 	}
 	return ids
 }

@@ -17,7 +17,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // TestRemove_RetainsObjectsOfOtherOwner lets another owner delete and recreate an object between the read and the delete of it.
@@ -33,7 +33,7 @@ func TestRemove_RetainsObjectsOfOtherOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	deletes := 0
-	c := &cluster{owner: remote.Owner{Labels: own.Labels}, client: interceptor.NewClient(live, interceptor.Funcs{
+	c := &cluster{owner: apply.Owner{Labels: own.Labels}, client: interceptor.NewClient(live, interceptor.Funcs{
 		Delete: func(ctx context.Context, live client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			deletes++
 			if deletes == 1 {

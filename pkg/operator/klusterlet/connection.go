@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
 
 // After changeBurst reconciles because of changes on a managed cluster, one reconcile per changeInterval is allowed. The own cluster, which is trusted
@@ -35,7 +35,7 @@ const (
 
 // connection is a managed cluster that is reached with a source, for one Klusterlet. It is replaced when the source changes.
 type connection struct {
-	*outer.Connection
+	*reach.Connection
 	client client.Client
 	hash   string
 	stop   context.CancelFunc
@@ -103,7 +103,7 @@ type connections struct {
 }
 
 // get returns the managed cluster of a Klusterlet, which has the mark there. managementUID is the UID of the management cluster.
-func (l *connections) get(name string, mark mark, managementUID string, source *kubeconfig.Source) (*connection, error) {
+func (l *connections) get(name string, mark mark, managementUID string, source *mint.Source) (*connection, error) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	hash := source.Hash() + string(mark.uid)
@@ -114,7 +114,7 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 		have.end()
 		delete(l.all, name)
 	}
-	to, err := outer.New(source, outer.Options{UserAgent: Manager})
+	to, err := reach.New(source, reach.Options{UserAgent: Manager})
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 const (
@@ -51,7 +51,7 @@ const (
 type Options struct {
 	// Image is the image of agents whose Klusterlet names none. The default is the image in the manifests.
 	Image string
-	// TokenLifetime is the requested lifetime. The default is kubeconfig.DefaultLifetime.
+	// TokenLifetime is the requested lifetime. The default is mint.DefaultLifetime.
 	TokenLifetime time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
@@ -64,15 +64,15 @@ const DefaultImage = "clusterhub/hub-agent"
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Image, "agent-image", o.Image,
 		"The image of the agents of Klusterlets that do not set one. The default is the image in the manifests of this program, "+DefaultImage+":v0.0.0.")
-	fs.DurationVar(&o.TokenLifetime, "agent-token-lifetime", cmp.Or(o.TokenLifetime, kubeconfig.DefaultLifetime),
+	fs.DurationVar(&o.TokenLifetime, "agent-token-lifetime", cmp.Or(o.TokenLifetime, mint.DefaultLifetime),
 		"The requested lifetime of the tokens with which agents authenticate to a managed cluster that they do not run on. A cluster may grant less. "+
 			"Tokens are renewed long before they expire.")
 }
 
 // Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
-	if o.TokenLifetime < kubeconfig.MinLifetime {
-		errs = append(errs, fmt.Errorf("--agent-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.TokenLifetime))
+	if o.TokenLifetime < mint.MinLifetime {
+		errs = append(errs, fmt.Errorf("--agent-token-lifetime must be at least %s, not %s", mint.MinLifetime, o.TokenLifetime))
 	}
 	return errs
 }
@@ -136,7 +136,7 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 		connections:  &connections{ctx: ctx, enqueue: func(string) {}},
 		observations: &observations{enqueue: func(string) {}, burst: ownChangeBurst, interval: ownChangeInterval},
 	}
-	r.minter = &kubeconfig.Keeper{Client: recordingClient{live, r.observations.recordForAll}, Clock: now, Lifetime: o.TokenLifetime}
+	r.minter = &mint.Keeper{Client: recordingClient{live, r.observations.recordForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	return r
 }
 
@@ -172,8 +172,8 @@ func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
 	return resync || !r.observations.observe(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
 }
 
-func klusterletID(name string) remote.ID {
-	return remote.ID{GroupKind: klusterlets.GroupKind(), NamespacedName: types.NamespacedName{Name: name}}
+func klusterletID(name string) apply.ID {
+	return apply.ID{GroupKind: klusterlets.GroupKind(), NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // byNamespace is the index of Klusterlets by the namespaces of their agents.

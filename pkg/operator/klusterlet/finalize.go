@@ -19,8 +19,8 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
-	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote/leave"
+	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
 
 const (
@@ -73,10 +73,10 @@ func (p *pass) finalizeManaged(ctx context.Context) error {
 	}
 	var out *kit.Outcome
 	if err == nil || errors.As(err, &out) {
-		return errors.Join(requeueStale(eviction.Over(ctx, p.client, p.klusterlet)), err)
+		return errors.Join(requeueStale(leave.Over(ctx, p.client, p.klusterlet)), err)
 	}
 	now := p.clock.Now()
-	until, markErr := eviction.Until(ctx, p.client, p.klusterlet, now, givenUpAfter)
+	until, markErr := leave.Until(ctx, p.client, p.klusterlet, now, givenUpAfter)
 	if markErr != nil {
 		return requeueStale(markErr)
 	}
@@ -84,12 +84,12 @@ func (p *pass) finalizeManaged(ctx context.Context) error {
 		return &kit.Outcome{Reason: reasonUnreachable, RequeueAfter: until.Sub(now), Message: fmt.Sprintf(
 			"the managed cluster cannot be cleaned up; the operator gives up at %s: %v", until.UTC().Format(time.RFC3339), err)}
 	}
-	eviction.GivenUp(p.recorder, p.klusterlet, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
+	leave.GivenUp(p.recorder, p.klusterlet, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
 	return nil
 }
 
 func (p *pass) runManagedFinalizers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	_, err := p.run(ctx, managedFinalizers)
 	return err

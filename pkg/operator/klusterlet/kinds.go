@@ -17,7 +17,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // kind is a kind of object that an agent consists of, with the name of its resource.
@@ -64,7 +64,7 @@ func isShared(o *unstructured.Unstructured) bool {
 
 func isSharedKind(k kind) bool { return k.Kind == definitions.Kind || k.Kind == namespaces.Kind }
 
-func isSharedID(id remote.ID) bool {
+func isSharedID(id apply.ID) bool {
 	return isSharedKind(kind{GroupVersionKind: id.WithVersion("")})
 }
 

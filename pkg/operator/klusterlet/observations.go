@@ -18,7 +18,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // eventDelay is the delay before a change counts: events of this program's own writes often arrive before the response is read.
@@ -30,7 +30,7 @@ type state [sha256.Size]byte
 var gone = state{1}
 
 // stateOf returns the state of an object, or gone for nil. Shared objects have labels of all their users: those of others are not part of the state.
-func stateOf(id remote.ID, o metav1.Object, mark string) state {
+func stateOf(id apply.ID, o metav1.Object, mark string) state {
 	if o == nil {
 		return gone
 	}
@@ -57,13 +57,13 @@ type observations struct {
 	lock sync.Mutex
 	all  map[string]*observation
 	// trackers has the observations of the Klusterlets that track an object.
-	trackers map[remote.ID]map[string]*observation
+	trackers map[apply.ID]map[string]*observation
 }
 
 // observation has the observations of one Klusterlet.
 type observation struct {
 	mark    string
-	objects map[remote.ID]*objectState
+	objects map[apply.ID]*objectState
 	// pace limits how often it is enqueued: constant changes for one Klusterlet must not delay others.
 	pace *rate.Limiter
 	// lost means that events may have been missed, running that a reconcile is running, and scheduled that the Klusterlet is enqueued soon.
@@ -91,11 +91,11 @@ func (s *observations) begin(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.all == nil {
-		s.all, s.trackers = map[string]*observation{}, map[remote.ID]map[string]*observation{}
+		s.all, s.trackers = map[string]*observation{}, map[apply.ID]map[string]*observation{}
 	}
 	own := s.all[name]
 	if own == nil {
-		own = &observation{objects: map[remote.ID]*objectState{}, pace: rate.NewLimiter(rate.Every(s.interval), s.burst)}
+		own = &observation{objects: map[apply.ID]*objectState{}, pace: rate.NewLimiter(rate.Every(s.interval), s.burst)}
 		s.all[name] = own
 	}
 	own.lost, own.running = false, true
@@ -105,7 +105,7 @@ func (s *observations) begin(name string) {
 }
 
 // track sets the objects of a Klusterlet that are observed, and the mark of the shared ones. It must be called before they are read.
-func (s *observations) track(name, mark string, ids []remote.ID) {
+func (s *observations) track(name, mark string, ids []apply.ID) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	own := s.all[name]
@@ -113,7 +113,7 @@ func (s *observations) track(name, mark string, ids []remote.ID) {
 		return
 	}
 	before := own.objects
-	own.mark, own.objects = mark, make(map[remote.ID]*objectState, len(ids))
+	own.mark, own.objects = mark, make(map[apply.ID]*objectState, len(ids))
 	for _, id := range ids {
 		f := before[id]
 		delete(before, id)
@@ -131,7 +131,7 @@ func (s *observations) track(name, mark string, ids []remote.ID) {
 	s.untrack(name, before)
 }
 
-func (s *observations) untrack(name string, objects map[remote.ID]*objectState) {
+func (s *observations) untrack(name string, objects map[apply.ID]*objectState) {
 	for id := range objects {
 		delete(s.trackers[id], name)
 		if len(s.trackers[id]) == 0 {
@@ -162,7 +162,7 @@ func (s *observations) drop(name string) {
 }
 
 // record records an object that was read or written for a Klusterlet; o is nil if it does not exist.
-func (s *observations) record(name string, id remote.ID, o metav1.Object) {
+func (s *observations) record(name string, id apply.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if own := s.all[name]; own != nil && own.objects[id] != nil {
@@ -171,7 +171,7 @@ func (s *observations) record(name string, id remote.ID, o metav1.Object) {
 }
 
 // recordForAll records an object for all Klusterlets that track it.
-func (s *observations) recordForAll(id remote.ID, o metav1.Object) {
+func (s *observations) recordForAll(id apply.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for _, own := range s.trackers[id] {
@@ -180,7 +180,7 @@ func (s *observations) recordForAll(id remote.ID, o metav1.Object) {
 }
 
 // observe records an event; o is nil if the object is gone. It reports whether a Klusterlet tracks that object.
-func (s *observations) observe(id remote.ID, o metav1.Object) bool {
+func (s *observations) observe(id apply.ID, o metav1.Object) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for name, own := range s.trackers[id] {
@@ -236,7 +236,7 @@ func (s *observations) enqueueLater(name string, own *observation, paced bool) {
 // read for display only must not count as reconciled.
 type recordingClient struct {
 	client.Client
-	record func(id remote.ID, o metav1.Object)
+	record func(id apply.ID, o metav1.Object)
 }
 
 // Get implements client.Reader.
@@ -244,9 +244,9 @@ func (c recordingClient) Get(ctx context.Context, key client.ObjectKey, o client
 	err := c.Client.Get(ctx, key, o, options...)
 	switch {
 	case err == nil:
-		c.record(remote.IDOf(o), o)
+		c.record(apply.IDOf(o), o)
 	case apierrors.IsNotFound(err):
-		c.record(remote.ID{GroupKind: remote.IDOf(o).GroupKind, NamespacedName: key}, nil)
+		c.record(apply.ID{GroupKind: apply.IDOf(o).GroupKind, NamespacedName: key}, nil)
 	}
 	return err
 }
@@ -255,7 +255,7 @@ func (c recordingClient) Get(ctx context.Context, key client.ObjectKey, o client
 func (c recordingClient) Apply(ctx context.Context, applied runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 	err := c.Client.Apply(ctx, applied, options...)
 	if o, ok := applied.(client.Object); ok && err == nil { // the response is decoded into it
-		c.record(remote.IDOf(o), o)
+		c.record(apply.IDOf(o), o)
 	}
 	return err
 }
@@ -264,7 +264,7 @@ func (c recordingClient) Apply(ctx context.Context, applied runtime.ApplyConfigu
 func (c recordingClient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
 	err := c.Client.Create(ctx, o, options...)
 	if err == nil {
-		c.record(remote.IDOf(o), o)
+		c.record(apply.IDOf(o), o)
 	}
 	return err
 }
@@ -273,7 +273,7 @@ func (c recordingClient) Create(ctx context.Context, o client.Object, options ..
 func (c recordingClient) Update(ctx context.Context, o client.Object, options ...client.UpdateOption) error {
 	err := c.Client.Update(ctx, o, options...)
 	if err == nil {
-		c.record(remote.IDOf(o), o)
+		c.record(apply.IDOf(o), o)
 	}
 	return err
 }

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 var (
-	definitionID = remote.ID{GroupKind: definitions.GroupKind(), NamespacedName: types.NamespacedName{Name: "d"}}
-	accountID    = remote.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
+	definitionID = apply.ID{GroupKind: definitions.GroupKind(), NamespacedName: types.NamespacedName{Name: "d"}}
+	accountID    = apply.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
 )
 
 // observer has the observations of Klusterlets a and b, which share a definition and have one account each.
@@ -47,13 +47,13 @@ func newObserver() *observer {
 // reconcile is a reconcile that finds, or writes, objects in the same state.
 func (s *observer) reconcile(name string, o *metav1.ObjectMeta) {
 	s.begin(name)
-	s.track(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
+	s.track(name, "mark."+name, []apply.ID{definitionID, accountOf(name)})
 	s.record(name, definitionID, o)
 	s.record(name, accountOf(name), o)
 	s.end(name)
 }
 
-func accountOf(name string) remote.ID {
+func accountOf(name string) apply.ID {
 	id := accountID
 	id.Namespace = name
 	return id
@@ -82,7 +82,7 @@ func (s *observer) allEnqueued() []string {
 
 func TestObservations_WhatEnqueues(t *testing.T) {
 	for name, test := range map[string]struct {
-		id     remote.ID
+		id     apply.ID
 		change func(*metav1.ObjectMeta)
 		want   string
 	}{
@@ -172,7 +172,7 @@ func TestObservations_DuringAReconcile(t *testing.T) {
 			t.Errorf("%s are enqueued by what they have written", got)
 		}
 		s.begin("c")
-		s.track("c", "mark.c", []remote.ID{accountOf("c")})
+		s.track("c", "mark.c", []apply.ID{accountOf("c")})
 		s.observe(accountOf("c"), version("1"))
 		s.end("c")
 		if fmt.Sprint(s.takeEnqueued()) != "[c]" {

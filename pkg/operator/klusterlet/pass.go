@@ -16,8 +16,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // pass is one reconciliation of one Klusterlet, with the state that its steps observed.
@@ -35,7 +35,7 @@ type pass struct {
 	// management is the cluster that runs the pods, and managed the managed cluster, if it is another one and connected.
 	management, managed *cluster
 	secrets             agentSecrets
-	source              *kubeconfig.Source
+	source              *mint.Source
 	connection          *connection
 	// unrenewed is the error of kubeconfigs that can be used but not renewed.
 	unrenewed error
@@ -45,7 +45,7 @@ type pass struct {
 }
 
 func (r *Reconciler) newPass(k *operatorv1.Klusterlet) *pass {
-	record := func(id remote.ID, o metav1.Object) { r.observations.record(k.Name, id, o) }
+	record := func(id apply.ID, o metav1.Object) { r.observations.record(k.Name, id, o) }
 	return &pass{Reconciler: r, klusterlet: k, report: newReport(k), management: &cluster{
 		client: recordingClient{r.client, record}, pods: k.AgentNamespace(),
 		owner: ownerOf(k, r.managementUID), mark: markOf(k.Name, k.UID, r.managementUID),
@@ -64,12 +64,12 @@ func (p *pass) requeueAfter(after time.Duration) {
 // Klusterlet without objects there has no Secrets either: it is rejected, and the Secrets may belong to another one.
 func (p *pass) track(objects []*unstructured.Unstructured) {
 	name, namespace := p.klusterlet.Name, p.klusterlet.AgentNamespace()
-	ids := []remote.ID{klusterletID(name)}
+	ids := []apply.ID{klusterletID(name)}
 	for _, secret := range secretNames {
 		if len(objects) == 0 {
 			break
 		}
-		ids = append(ids, remote.ID{GroupKind: secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: secret}})
+		ids = append(ids, apply.ID{GroupKind: secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: secret}})
 	}
 	p.observations.track(name, p.management.mark.key, append(ids, idsOf(objects)...))
 	p.recordKlusterlet()

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // Reconciler reconciles Klusterlets.
@@ -27,7 +27,7 @@ type Reconciler struct {
 	config *rest.Config
 	// managementUID is the UID of the namespace kube-system of the management cluster.
 	managementUID string
-	minter        *kubeconfig.Keeper
+	minter        *mint.Keeper
 	connections   *connections
 	// observations has the observed state of the management cluster.
 	observations *observations

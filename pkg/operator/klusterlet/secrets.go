@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
+	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
 // secretNames lists the Secrets that are read: those of the user and of the registration agent, and the minted ones.
@@ -62,7 +62,7 @@ func readSecrets(ctx context.Context, c client.Reader, namespace string, isDetac
 }
 
 // source returns the source for the managed cluster, or an error for the user.
-func (s agentSecrets) source() (*kubeconfig.Source, error) {
+func (s agentSecrets) source() (*mint.Source, error) {
 	name := s.namespace + "/" + operatorv1.ExternalManagedKubeconfig
 	if s.external == nil {
 		return nil, fmt.Errorf("the Secret %s does not exist: create it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
@@ -71,8 +71,8 @@ func (s agentSecrets) source() (*kubeconfig.Source, error) {
 	if !ok {
 		return nil, fmt.Errorf("the Secret %s has no key %s: put a kubeconfig of an admin of the managed cluster there", name, operatorv1.KeyKubeconfig)
 	}
-	source, err := kubeconfig.Parse(data)
-	var refused *kubeconfig.Refused
+	source, err := mint.Parse(data)
+	var refused *mint.Refused
 	if errors.As(err, &refused) {
 		return nil, fmt.Errorf("key %s of Secret %s is refused (%s): %s", operatorv1.KeyKubeconfig, name, refused.Reason, refused.Message)
 	}
@@ -80,7 +80,7 @@ func (s agentSecrets) source() (*kubeconfig.Source, error) {
 }
 
 // ready returns the source, or nil if the agent does not need one, and why the agent cannot run yet: it also needs a kubeconfig of the hub.
-func (s agentSecrets) ready() (*kubeconfig.Source, error) {
+func (s agentSecrets) ready() (*mint.Source, error) {
 	source, err := s.source()
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const (
@@ -107,7 +107,7 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 	if err != nil {
 		return err
 	}
-	applier := remote.Applier{Client: c.client}
+	applier := apply.Applier{Client: c.client}
 	for try := 1; ; try++ {
 		found, err := applier.Get(ctx, want)
 		if err != nil {
@@ -156,7 +156,7 @@ func (c *cluster) isOfPods(o *unstructured.Unstructured) bool {
 // cluster at once, and each label that another one adds would cause a retry. A namespace may have become a hub's in between.
 func applyShared(ctx context.Context, c client.Client, manager string, give *unstructured.Unstructured, found client.Object) error {
 	if found == nil || give.GetKind() != definitions.Kind {
-		return remote.ServerSideApply(manager)(ctx, c, give, found)
+		return apply.ServerSideApply(manager)(ctx, c, give, found)
 	}
 	give.SetUID(found.GetUID()) // so that it is not created if it was deleted
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(give), client.FieldOwner(manager), client.ForceOwnership)
@@ -205,7 +205,7 @@ func versionAndGroup(definition *unstructured.Unstructured) (version, group stri
 // unshare removes the mark from a shared object, and deletes the object if hub-operator created it and no Klusterlet uses it any more. A definition
 // that has objects is not deleted: the objects would be deleted with it, and what they own.
 func (c *cluster) unshare(ctx context.Context, what *unstructured.Unstructured) error {
-	applier := remote.Applier{Client: c.client}
+	applier := apply.Applier{Client: c.client}
 	for try := 1; ; try++ {
 		found, err := applier.Get(ctx, what)
 		if err != nil || found == nil {

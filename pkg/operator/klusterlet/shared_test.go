@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 func newDefinition() *unstructured.Unstructured {
@@ -57,7 +57,7 @@ func TestShared_ConcurrentWritesAreOneEach(t *testing.T) {
 			t.Errorf("Klusterlet %d writes %d times", n, counts[n].n)
 		}
 	}
-	applier := remote.Applier{Client: live}
+	applier := apply.Applier{Client: live}
 	found, err := applier.Get(t.Context(), definition)
 	if err != nil || marks(found.(*unstructured.Unstructured)) != many+1 {
 		t.Fatalf("of %d Klusterlets there are the marks in %v: %v", many+1, found.GetLabels(), err)
@@ -119,7 +119,7 @@ func TestShared_ConcurrentlyDeletedDefinition(t *testing.T) {
 			if err := c.share(t.Context(), definition); !errors.Is(err, test.want) {
 				t.Errorf("the error is %v, want %v", err, test.want)
 			}
-			found, err := (&remote.Applier{Client: w.here}).Get(t.Context(), definition)
+			found, err := (&apply.Applier{Client: w.here}).Get(t.Context(), definition)
 			if err != nil || found == nil || test.anew && (found.GetUID() == made.GetUID() || marks(found.(*unstructured.Unstructured)) != 1) {
 				t.Errorf("after %d tries there is %v: %v", applies, found, err)
 			}

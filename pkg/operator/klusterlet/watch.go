@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
 
@@ -78,7 +78,7 @@ func (w objectSet) follow(ctx context.Context, objects watch.ResourceClient, a *
 	defer once()
 	watch.Run(ctx, objects, watch.Options{LabelSelector: w.label, FieldSelector: w.field, FromList: true, RestartInterval: a.every}, watch.Handler{
 		Event: func(o *metav1.PartialObjectMetadata, deleted bool) {
-			id := remote.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
+			id := apply.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
 			if deleted { // or it no longer has the label
 				a.observe(id, nil)
 			} else {

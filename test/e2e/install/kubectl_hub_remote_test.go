@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // appliesOnlyOurs verifies that a real server meets the assumptions of pkg/remote: when other clients write between a read and the write that
@@ -22,7 +22,7 @@ func appliesOnlyOurs(t *testing.T, config *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &remote.Applier{Client: c, Owner: remote.Owner{Labels: map[string]string{"example.com/owner": "us"}}, Strategy: remote.ServerSideApply("us")}
+	a := &apply.Applier{Client: c, Owner: apply.Owner{Labels: map[string]string{"example.com/owner": "us"}}, Strategy: apply.ServerSideApply("us")}
 	configMap := func(value string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"namespace": "default", "name": "applied"}, "data": map[string]any{"key": value}}}
@@ -44,7 +44,7 @@ func appliesOnlyOurs(t *testing.T, config *rest.Config) {
 	}
 	untouched := func(doing string, err error, theirs *unstructured.Unstructured) {
 		t.Helper()
-		if now := there(); !errors.As(err, new(*remote.NotOurs)) || now.GetResourceVersion() != theirs.GetResourceVersion() {
+		if now := there(); !errors.As(err, new(*apply.NotOurs)) || now.GetResourceVersion() != theirs.GetResourceVersion() {
 			t.Errorf("%s: %v, and there is %v", doing, err, now)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // Reconciler reconciles AccessRequests: it grants and revokes access to the clusters of the provider.
@@ -271,5 +271,5 @@ func (r *Reconciler) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 
 // targetOf returns a cluster in which the objects of a request can be changed.
 func (r *Reconciler) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
-	return target.New(config, remote.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)})
+	return target.New(config, apply.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)})
 }

@@ -34,7 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // refusing is a hub with the Cluster blue, whose rights are in in.
@@ -62,7 +62,7 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	ctx := context.WithoutCancel(r.t.Context())
 	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
-		return &target.Target{Client: r.in, Owner: remote.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)}}, nil
+		return &target.Target{Client: r.in, Owner: apply.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)}}, nil
 	}
 	s := r.looksClosely(ctx, ar, r.cluster)
 	_, d, err := r.give(ctx, s, s.giving(decision{}))
@@ -205,7 +205,7 @@ func TestRevoke_RightsDespiteIssuerError(t *testing.T) {
 	}
 	ar.DeletionTimestamp = new(metav1.Now())
 	r.truster.refuses = errors.New("it does not load its configuration")
-	to := &target.Target{Client: r.in, Owner: remote.Owner{Labels: r.AccessLabels(ar)}}
+	to := &target.Target{Client: r.in, Owner: apply.Owner{Labels: r.AccessLabels(ar)}}
 	if err := r.takeBack(t.Context(), ar, r.cluster, to); err == nil {
 		t.Error("it is let go though its issuer may be trusted")
 	}
@@ -261,7 +261,7 @@ func TestUntrust_IssuerIsRemovedWithRequest(t *testing.T) {
 				trust.Say(ar, false)
 			}
 			ar.DeletionTimestamp = new(metav1.Now())
-			return r.takeBack(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Owner: remote.Owner{Labels: r.AccessLabels(ar)}})
+			return r.takeBack(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Owner: apply.Owner{Labels: r.AccessLabels(ar)}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestRefused_OtherIssuerNeedsRevocationFirst(t *testing.T) {
 		t.Errorf("its own issuer: %v", err)
 	}
 	for _, ar := range []*v1alpha1.AccessRequest{corp, same} {
-		if _, err := (&target.Target{Client: r.in, Owner: remote.Owner{Labels: r.AccessLabels(ar)}}).Cleanup(t.Context(), nil); err != nil {
+		if _, err := (&target.Target{Client: r.in, Owner: apply.Owner{Labels: r.AccessLabels(ar)}}).Cleanup(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

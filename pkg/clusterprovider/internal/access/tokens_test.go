@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
@@ -66,7 +66,7 @@ func TestDeleteOldTokens_OnlyOutlivingTheirRequest(t *testing.T) {
 			account.Labels = own.AccessLabels(ar)
 		}
 		in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(account).Build()
-		to := &target.Target{Client: in, Owner: remote.Owner{Labels: own.AccessLabels(ar)}}
+		to := &target.Target{Client: in, Owner: apply.Owner{Labels: own.AccessLabels(ar)}}
 		server := fake.NewClientBuilder().WithScheme(hub.Scheme)
 		if c.expires > 0 {
 			server.WithObjects(&corev1.Secret{
@@ -108,7 +108,7 @@ func TestGrantToken_RecordsLatestExpiry(t *testing.T) {
 	cluster.Status.Phase = v1alpha1.StatusPhaseReady
 	in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
-	to := &target.Target{Client: in, Owner: remote.Owner{Labels: own.AccessLabels(ar), Origin: own.Origin(ar, cluster)}}
+	to := &target.Target{Client: in, Owner: apply.Owner{Labels: own.AccessLabels(ar), Origin: own.Origin(ar, cluster)}}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
 	r := New(own, reached{}, server, server, &events.FakeRecorder{})
 	r.reach = func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error) { return to, nil }

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // swept is a cluster and its hub, which can lose requests.
@@ -96,7 +96,7 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	to := &target.Target{Client: s.in, Owner: remote.Owner{Labels: by.AccessLabels(ar), Origin: by.Origin(ar, s.cluster)}}
+	to := &target.Target{Client: s.in, Owner: apply.Owner{Labels: by.AccessLabels(ar), Origin: by.Origin(ar, s.cluster)}}
 	have, err := to.Cleanup(s.t.Context(), wanted.Objects)
 	if err == nil {
 		err = to.Make(s.t.Context(), wanted, have)
@@ -118,7 +118,7 @@ func (s *swept) objects() map[string]string {
 		}
 		for _, object := range list.Items {
 			object.SetGroupVersionKind(kind)
-			all[remote.IDOf(&object).String()] = object.Annotations["e.p.clusters.openmcp.cloud/accessrequest-uid"]
+			all[apply.IDOf(&object).String()] = object.Annotations["e.p.clusters.openmcp.cloud/accessrequest-uid"]
 		}
 	}
 	return all

@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 const (
@@ -153,7 +153,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			}
 			made, err := r.made(ctx, c, object, ar)
 			if err == nil && !made {
-				strange = append(strange, remote.IDOf(object).String())
+				strange = append(strange, apply.IDOf(object).String())
 			}
 			id := client.ObjectKeyFromObject(ar).String() + "/" + string(ar.UID)
 			if _, asked := gone[id]; made && !asked {
@@ -194,7 +194,7 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 			}
 			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("%s: %w", remote.IDOf(object), err)
+				return fmt.Errorf("%s: %w", apply.IDOf(object), err)
 			}
 		}
 	}
@@ -294,9 +294,9 @@ func (r *Leftovers) delete(
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("deleting the %s: %w", remote.IDOf(object), err)
+		return fmt.Errorf("deleting the %s: %w", apply.IDOf(object), err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleted a leftover of a deleted AccessRequest in the cluster",
-		"object", remote.IDOf(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
+		"object", apply.IDOf(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
 	return nil
 }

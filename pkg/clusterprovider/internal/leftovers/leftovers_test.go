@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 func TestLeftovers_OfDeletedRequestsOnly(t *testing.T) {
@@ -206,7 +206,7 @@ func TestLeftovers_DeletesRightsFirst(t *testing.T) {
 			if len(deleted) == 5 {
 				return errors.New("killed")
 			}
-			deleted = append(deleted, remote.IDOf(object).Kind)
+			deleted = append(deleted, apply.IDOf(object).Kind)
 			return c.Delete(ctx, object, opts...)
 		},
 	})

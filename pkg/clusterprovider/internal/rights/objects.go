@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // Scheme has the kinds of the objects that grant access to a cluster.
@@ -30,10 +30,10 @@ type Role struct{ Kind, Name string }
 func (r *Rights) ReferredTo() (roles []Role) {
 	seen := sets.New[string]()
 	for _, object := range r.Objects {
-		seen.Insert(remote.IDOf(object).String())
+		seen.Insert(apply.IDOf(object).String())
 	}
 	for _, object := range r.Objects {
-		ref := remote.RoleRefOf(object)
+		ref := apply.RoleRefOf(object)
 		name := RoleName(ref.Kind, object.GetNamespace(), ref.Name)
 		if ref.Name != "" && !seen.Has(name) {
 			seen.Insert(name)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // Names of subjects and roles.
@@ -79,9 +79,9 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*Rights, error) {
 
 // distinct returns an error if a role is requested twice: the later would replace the earlier.
 func (r *Rights) distinct(field string) error {
-	seen := sets.New[remote.ID]()
+	seen := sets.New[apply.ID]()
 	for _, object := range r.Objects {
-		id := remote.IDOf(object)
+		id := apply.IDOf(object)
 		if seen.Has(id) {
 			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries specify the %s: rename one of them",
 				field, id))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 func TestOIDCRights_PrefixUsersAndGroups(t *testing.T) {
@@ -31,7 +31,7 @@ func TestOIDCRights_PrefixUsersAndGroups(t *testing.T) {
 	}
 	var got []string
 	for _, object := range wanted.Objects {
-		got = append(got, remote.IDOf(object).String())
+		got = append(got, apply.IDOf(object).String())
 	}
 	want := []string{"Role web/my", "ClusterRole openmcp:h:1", "ClusterRoleBinding openmcp:h:0:0", "RoleBinding web/openmcp:h:0:1"}
 	if !slices.Equal(got, want) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // soon is the response timeout of a cluster for which others wait.
@@ -39,18 +39,18 @@ var mapper = func() meta.RESTMapper {
 // Target is a cluster in which the provider changes the objects of one AccessRequest.
 type Target struct {
 	client.Client
-	remote.Owner
+	apply.Owner
 }
 
 // Soon returns a cluster with a short response timeout, such as one that is being deleted or searched.
 func Soon(config *rest.Config, labels client.MatchingLabels) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = soon
-	return New(config, remote.Owner{Labels: labels})
+	return New(config, apply.Owner{Labels: labels})
 }
 
 // New returns the cluster of a configuration.
-func New(config *rest.Config, owner remote.Owner) (*Target, error) {
+func New(config *rest.Config, owner apply.Owner) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	c, err := client.New(config, client.Options{Scheme: rights.Scheme, Mapper: mapper})
@@ -61,15 +61,15 @@ func New(config *rest.Config, owner remote.Owner) (*Target, error) {
 }
 
 // applier returns an Applier for the request.
-func (t *Target) applier() *remote.Applier {
-	return &remote.Applier{Client: t.Client, Owner: t.Owner, Strategy: remote.Update}
+func (t *Target) applier() *apply.Applier {
+	return &apply.Applier{Client: t.Client, Owner: t.Owner, Strategy: apply.Update}
 }
 
 // Make applies objects, in order; have are the existing ones.
-func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remote.ID]client.Object) error {
+func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[apply.ID]client.Object) error {
 	err := t.applier().ApplyAll(ctx, wanted.Objects, have, wanted.Namespaces...)
-	var notOurs *remote.NotOurs
-	var recreating *remote.Recreating
+	var notOurs *apply.NotOurs
+	var recreating *apply.Recreating
 	switch {
 	case errors.As(err, &notOurs):
 		// The error does not tell the requester of access how to transfer the object.
@@ -82,6 +82,6 @@ func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remot
 }
 
 // Cleanup deletes what was created for the request and is not in keep. It returns the rest.
-func (t *Target) Cleanup(ctx context.Context, keep []client.Object) (map[remote.ID]client.Object, error) {
+func (t *Target) Cleanup(ctx context.Context, keep []client.Object) (map[apply.ID]client.Object, error) {
 	return t.applier().Prune(ctx, rights.Kinds, keep)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // Token requests a token of a ServiceAccount.
@@ -40,7 +40,7 @@ type Minters struct {
 // Token returns a token of the ServiceAccount that requests short-lived tokens. All requests of a cluster share the ServiceAccount, so it is not
 // applied each time.
 func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
-	minter := &Target{Client: t.Client, Owner: remote.Owner{
+	minter := &Target{Client: t.Client, Owner: apply.Owner{
 		Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}}
 	seen, _ := m.made.Load(place)
 	if at, ok := seen.(time.Time); ok && time.Since(at) < clusterprovider.ResyncInterval {

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // Separators are the characters that end a prefix: the part before belongs to the provider, and the part after is a name that it assigns.
@@ -141,7 +141,7 @@ func foreignSubject(
 		given, said := object.GetAnnotations()[own.NamesAnnotation()]
 		same := made && (!said || given == names(provider))
 		if binding == "" && !same && anyPrefixed(subjects, provider) {
-			binding, ours = remote.IDOf(object).String(), made
+			binding, ours = apply.IDOf(object).String(), made
 		}
 	}
 	for i := range clusterRoleBindings.Items {
