@@ -39,7 +39,7 @@ var subjects = []struct{ folder, object string }{
 	{"pkg/apis/operator/v1", "Klusterlet, ClusterManager"},
 	{"pkg/operator", "Klusterlet, ClusterManager: kubeconfigs and other clusters"},
 	{"pkg/remote", "Klusterlet, ClusterManager: kubeconfigs and other clusters"},
-	{"pkg/hubtree", "What `kubectl hub tree` says of itself"},
+	{"pkg/inspect", "What `kubectl hub tree` says of itself"},
 	{"pkg/ui", "Refusals of the server of `kubectl hub ui`"},
 }
 

@@ -15,10 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/ui/states"
 )
 
 const (
@@ -39,6 +40,8 @@ type answerer func(ctx context.Context, config *rest.Config, where []string) (an
 type why struct {
 	*diagnosis.Answer
 	Link string `json:"link,omitempty"`
+	// Tone is how good the verdict is.
+	Tone states.Tone `json:"tone"`
 }
 
 // found is a finding of a report with such a link.
@@ -105,7 +108,7 @@ func askAnswer(method, path, query string) (answerer, *refusal) {
 			if err != nil {
 				return nil, err
 			}
-			return r.State(ctx), nil
+			return states.OfHub(r.State(ctx)), nil
 		}, nil
 	case len(parts) == 3 && parts[0] == "who" && parts[1] == "cluster":
 		return func(ctx context.Context, config *rest.Config, _ []string) (any, error) {
@@ -149,7 +152,7 @@ func because(ask func(context.Context, *answers.HubView) (*diagnosis.Answer, err
 		if err != nil {
 			return nil, err
 		}
-		shown := why{Answer: a}
+		shown := why{Answer: a, Tone: states.OfAnswer(a)}
 		if f := a.Finding; f != nil {
 			f.Fix, shown.Link = diagnosis.At(f.Fix, where...), f.Link()
 		}

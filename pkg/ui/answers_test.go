@@ -12,7 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 )
 
 // serves makes the hub serve objects at some paths, and reject all other requests.
@@ -85,7 +86,7 @@ func TestAnswers_DoctorIsReadOnly(t *testing.T) {
 		"/apis/apiregistration.k8s.io/v1/apiservices/v1.cluster.open-cluster-management.io": `{"kind":"APIService","apiVersion":"apiregistration.k8s.io/v1","metadata":{"name":"v1.cluster.open-cluster-management.io"}}`,
 		groupPath: served})
 	a := f.do(f.proxied("GET", "/answers/doctor", ""))
-	var got diagnosis.Report
+	var got doctor.Report
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.code != http.StatusOK || len(got.Checked) == 0 || len(got.Unseen) == 0 || got.Findings == nil {
 		t.Fatalf("got %d %s: %v", a.code, a.body, err)
 	}
@@ -107,7 +108,7 @@ func TestAnswers_HubComponents(t *testing.T) {
 	f.hub.serves(map[string]string{"/version": `{}`, "/metrics": "apiserver_storage_size_bytes{storage_cluster_id=\"a\"} 1.5e+06\napiserver_storage_size_bytes{storage_cluster_id=\"b\"} 7\n",
 		deployments: `{"kind":"DeploymentList","apiVersion":"apps/v1","items":[{"metadata":{"name":"hub-apiserver","generation":2},"spec":{"replicas":3,"template":{"spec":{"containers":[` +
 			`{"name":"hub-apiserver","image":"images.example.com/hub-apiserver:v1.2.3"}]}}},"status":{"observedGeneration":1,"readyReplicas":2,"updatedReplicas":1}}]}`})
-	const want = `{"components":[{"name":"hub-apiserver","version":"v1.2.3","wanted":3,"ready":2,"updated":1,"settled":false}],"etcdBytes":1500000`
+	const want = `{"components":[{"name":"hub-apiserver","version":"v1.2.3","state":{"text":"2 of 3 ready","tone":"bad"}}],"etcdBytes":1500000`
 	if a := f.do(f.proxied("GET", "/answers/hub", "")); a.code != http.StatusOK || !strings.HasPrefix(a.body, want) {
 		t.Errorf("got %d %s", a.code, a.body)
 	}

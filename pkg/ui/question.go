@@ -25,6 +25,10 @@ type question struct {
 	token string
 	// watch reports whether the response is a stream, and text whether it is not JSON.
 	watch, text bool
+	// resource is the resource of the objects in the response, such as managedclusters.cluster.open-cluster-management.io, and states reports whether
+	// their states are added.
+	resource string
+	states   bool
 }
 
 const clusterGroup = "cluster.open-cluster-management.io"
@@ -169,6 +173,7 @@ func (q *question) routeGroup(group, version string, parts []string) (parameters
 	}
 	switch len(parts) {
 	case 1, 2:
+		q.resource = parts[0] + "." + group
 		return readParameters, true
 	case 3:
 		return explainParameters, namespaced && slices.Contains(subresources[group+"/"+parts[0]], parts[2])
@@ -179,9 +184,14 @@ func (q *question) routeGroup(group, version string, parts []string) (parameters
 // accepted returns the formats to request from the hub: JSON, as objects or as a table.
 func accepted(header string) string {
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
-	first, _, _ := strings.Cut(strings.ReplaceAll(header, " ", ""), ",")
-	if first == table {
+	if firstOf(header) == table {
 		return table + ",application/json"
 	}
 	return "application/json"
+}
+
+// firstOf returns the first format of an Accept header.
+func firstOf(header string) string {
+	first, _, _ := strings.Cut(strings.ReplaceAll(header, " ", ""), ",")
+	return first
 }

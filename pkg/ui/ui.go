@@ -26,6 +26,8 @@ import (
 
 	"golang.org/x/net/netutil"
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/ui/states"
 )
 
 const (
@@ -241,6 +243,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query st
 	}
 	question.token = visitor.token
 	question.accept = accepted(r.Header.Get("Accept"))
+	question.states = firstOf(r.Header.Get("Accept")) == acceptStates && states.Has(question.resource)
 	return s.hub.pass(w, r, question)
 }
 

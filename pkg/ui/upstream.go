@@ -100,7 +100,11 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *re
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(response.StatusCode)
-	copyAll(w, response.Body)
+	if q.states && response.StatusCode == http.StatusOK {
+		withStates(w, response.Body, q)
+	} else {
+		copyAll(w, response.Body)
+	}
 	return nil
 }
 

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
 )
 
 // importManager is the manager of the fields that an import sets.

@@ -17,11 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -117,7 +118,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 }
 
 // diagnose diagnoses the cluster as a hub or as a managed cluster.
-func (o *doctorOptions) diagnose(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
+func (o *doctorOptions) diagnose(ctx context.Context, r *answers.Reader) (*doctor.Report, error) {
 	if o.managed {
 		return o.diagnoseManaged(ctx, r)
 	}

@@ -20,10 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
 	"github.com/clusterhub/clusterhub/pkg/cli/inspect"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 

@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
-	m := &diagnosis.Managed{Namespace: o.namespace, Skew: r.Skew, SkewWithin: r.Within}
+func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) (*doctor.Report, error) {
+	m := &doctor.Managed{Namespace: o.namespace, Skew: r.Skew, SkewWithin: r.Within}
 	m.Deployments = answers.Typed[appsv1.Deployment](r.List(ctx, answers.GVR("apps", "v1", "deployments"), o.namespace, metav1.ListOptions{}))
 	m.Pods = answers.Typed[corev1.Pod](r.List(ctx, answers.GVR("", "v1", "pods"), o.namespace, metav1.ListOptions{LabelSelector: deploy.AgentLabel + "=" + deploy.AgentName}))
 	events, seen := r.List(ctx, answers.GVR("", "v1", "events"), o.namespace, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
@@ -32,7 +32,7 @@ func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) 
 		if err != nil {
 			return nil, err
 		}
-		m.Expected = answers.OfKinds(expected, diagnosis.RightsKinds)
+		m.Expected = answers.OfKinds(expected, doctor.RightsKinds)
 		m.Rights = r.Named(ctx, m.Expected, answers.RightsResources)
 	}
 	if secret := o.secret(ctx, r, registration.BootstrapSecret, &m.Bootstrap); secret != nil {
@@ -42,15 +42,15 @@ func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) 
 		way, config := identityWay(ctx, secret)
 		m.Identity = way
 		m.ClusterName, m.Refusal = string(secret.Data[registration.KeyClusterName]), string(secret.Data[registration.KeyRefusal])
-		if way.Found && !way.Tried && way.Trouble == diagnosis.NoTrouble {
+		if way.Found && !way.Tried && way.Trouble == doctor.NoTrouble {
 			r.Unseen = append(r.Unseen, "the connection to the hub with the identity of the agent: only its pod has the identity")
 		}
-		if config != nil && way.Trouble == diagnosis.NoTrouble && m.ClusterName != "" {
+		if config != nil && way.Trouble == doctor.NoTrouble && m.ClusterName != "" {
 			askLease(ctx, config, m)
 		}
 	}
-	for _, way := range []*diagnosis.Way{&m.Bootstrap, &m.Identity} {
-		if way.Trouble == diagnosis.Network || way.Trouble == diagnosis.NotAnswered {
+	for _, way := range []*doctor.Way{&m.Bootstrap, &m.Identity} {
+		if way.Trouble == doctor.Network || way.Trouble == doctor.NotAnswered {
 			r.Unseen = append(r.Unseen, fmt.Sprintf("the hub %s: it cannot be reached from this machine: %s", way.Server, way.Text))
 		}
 	}
@@ -62,7 +62,7 @@ func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) 
 }
 
 // agentOf returns the deployed agent with the fields that determine its permissions, or nil if they are unknown.
-func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
+func (o *doctorOptions) agentOf(m *doctor.Managed) *deploy.Agent {
 	for i := range m.Deployments.Items {
 		d := &m.Deployments.Items[i]
 		if d.Name != deploy.AgentName {
@@ -78,7 +78,7 @@ func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
 }
 
 // secret returns a Secret of the agent. Its data stays in memory: neither findings nor archives contain it.
-func (o *doctorOptions) secret(ctx context.Context, r *answers.Reader, name string, way *diagnosis.Way) *corev1.Secret {
+func (o *doctorOptions) secret(ctx context.Context, r *answers.Reader, name string, way *doctor.Way) *corev1.Secret {
 	object, err := r.Get(ctx, answers.GVR("", "v1", "secrets"), o.namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -19,10 +19,11 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 )
 
 // reported is a finding with its link, for programs.
@@ -31,7 +32,7 @@ type reported struct {
 	Link              string `json:"link"`
 }
 
-func asReported(report *diagnosis.Report) map[string]any {
+func asReported(report *doctor.Report) map[string]any {
 	findings := []reported{}
 	for _, f := range report.Findings {
 		findings = append(findings, reported{f, f.Link()})
@@ -43,7 +44,7 @@ func asReported(report *diagnosis.Report) map[string]any {
 	return map[string]any{"findings": findings, "checked": report.Checked, "unseen": unseen}
 }
 
-func (o *doctorOptions) printReport(report *diagnosis.Report) error {
+func (o *doctorOptions) printReport(report *doctor.Report) error {
 	switch o.out.Value {
 	case "json":
 		return o.out.JSON(o.Out, asReported(report))
@@ -59,7 +60,7 @@ func (o *doctorOptions) printReport(report *diagnosis.Report) error {
 }
 
 // reportText returns the report for users. Text of other users is printed on one line, without control characters.
-func reportText(report *diagnosis.Report) string {
+func reportText(report *doctor.Report) string {
 	b := &strings.Builder{}
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format+"\n", args...) }
 	for _, f := range report.Findings {
@@ -95,7 +96,7 @@ func reportText(report *diagnosis.Report) string {
 }
 
 // writeBundle writes an archive with the data that may leave the cluster.
-func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *answers.Reader) (err error) {
+func (o *doctorOptions) writeBundle(report *doctor.Report, r *answers.Reader) (err error) {
 	// It replaces no existing file, and is readable by its owner alone: it contains names of clusters and users.
 	file, err := os.OpenFile(o.bundle, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -115,7 +116,7 @@ func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *answers.Reader)
 	return writeArchive(file, report, r, map[string]string{"kubectl-hub": o.Version, "kubernetes": r.Version})
 }
 
-func writeArchive(to io.Writer, report *diagnosis.Report, r *answers.Reader, versions map[string]string) error {
+func writeArchive(to io.Writer, report *doctor.Report, r *answers.Reader, versions map[string]string) error {
 	zipped := gzip.NewWriter(to)
 	archive := tar.NewWriter(zipped)
 	made := r.Now().UTC().Truncate(time.Second)
@@ -129,7 +130,7 @@ func writeArchive(to io.Writer, report *diagnosis.Report, r *answers.Reader, ver
 		if err := json.Unmarshal(data, &generic); err != nil {
 			return err
 		}
-		data, err = json.MarshalIndent(diagnosis.Scrubbed(generic), "", "  ")
+		data, err = json.MarshalIndent(doctor.Scrubbed(generic), "", "  ")
 		if err != nil {
 			return err
 		}

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
@@ -33,8 +33,8 @@ import (
 // not sent anywhere because of them, and redirects of a hub are not followed with the credentials of the agent.
 
 // bootstrapWay returns the state of the connection to the hub by the bootstrap kubeconfig.
-func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
-	w := diagnosis.Way{Seen: true}
+func bootstrapWay(ctx context.Context, secret *corev1.Secret) doctor.Way {
+	w := doctor.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
 	w.Found = len(data) > 0
 	if !w.Found {
@@ -42,25 +42,25 @@ func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
 	}
 	config, err := bootstrap.Parse(data)
 	if err != nil {
-		w.Trouble, w.Text = diagnosis.Unusable, command.ErrorLine(err)
+		w.Trouble, w.Text = doctor.Unusable, command.ErrorLine(err)
 		return w
 	}
 	if _, err := tryWay(ctx, &w, config); err != nil {
-		w.Trouble, w.Text = diagnosis.Unusable, command.ErrorLine(err)
+		w.Trouble, w.Text = doctor.Unusable, command.ErrorLine(err)
 	}
 	return w
 }
 
 // identityWay returns the same for the agent's own kubeconfig, whose certificate and key are in the same Secret.
-func identityWay(ctx context.Context, secret *corev1.Secret) (diagnosis.Way, *rest.Config) {
-	w := diagnosis.Way{Seen: true}
+func identityWay(ctx context.Context, secret *corev1.Secret) (doctor.Way, *rest.Config) {
+	w := doctor.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
 	w.Found = len(data) > 0
 	if !w.Found {
 		return w, nil
 	}
-	unusable := func(err error) (diagnosis.Way, *rest.Config) {
-		w.Trouble, w.Text = diagnosis.Unusable, command.ErrorLine(err)
+	unusable := func(err error) (doctor.Way, *rest.Config) {
+		w.Trouble, w.Text = doctor.Unusable, command.ErrorLine(err)
 		return w, nil
 	}
 	if len(data) > bootstrap.MaxSize {
@@ -99,7 +99,7 @@ func identityWay(ctx context.Context, secret *corev1.Secret) (diagnosis.Way, *re
 }
 
 // tryWay requests the version of the hub of a kubeconfig.
-func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) (*rest.Config, error) {
+func tryWay(ctx context.Context, w *doctor.Way, config *clientcmdapi.Config) (*rest.Config, error) {
 	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
 		return nil, err
@@ -124,15 +124,15 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 	var request *url.Error
 	switch {
 	case errors.As(err, &verification):
-		w.Trouble, w.Text = diagnosis.Distrusted, distrust(verification, way.CAData)
+		w.Trouble, w.Text = doctor.Distrusted, distrust(verification, way.CAData)
 	case errors.As(err, &request):
-		w.Trouble, w.Text = diagnosis.Network, command.ErrorLine(request.Err)
+		w.Trouble, w.Text = doctor.Network, command.ErrorLine(request.Err)
 	case err != nil:
-		w.Trouble, w.Text = diagnosis.Network, command.ErrorLine(err)
+		w.Trouble, w.Text = doctor.Network, command.ErrorLine(err)
 	case response.StatusCode == http.StatusUnauthorized:
-		w.Trouble = diagnosis.Refused
+		w.Trouble = doctor.Refused
 	case response.StatusCode >= http.StatusInternalServerError:
-		w.Trouble, w.Text = diagnosis.NotAnswered, "it answers "+command.Printable(response.Status)
+		w.Trouble, w.Text = doctor.NotAnswered, "it answers "+command.Printable(response.Status)
 	}
 	return way, nil
 }
@@ -145,7 +145,7 @@ func distrust(err *tls.CertificateVerificationError, ca []byte) string {
 		text += fmt.Sprintf(". The hub presents a certificate of %q", command.Printable(c.Issuer.String()))
 	}
 	if len(ca) > 0 {
-		text += ", and the CA of the kubeconfig is " + diagnosis.Hash(ca)
+		text += ", and the CA of the kubeconfig is " + doctor.Hash(ca)
 		if block, _ := pem.Decode(ca); block != nil {
 			if c, err := x509.ParseCertificate(block.Bytes); err == nil {
 				text += fmt.Sprintf(", %q", command.Printable(c.Subject.String()))
@@ -169,7 +169,7 @@ func certificateEnds(data []byte) *time.Time {
 }
 
 // askLease gets the agent's lease from the hub with the identity of the agent.
-func askLease(ctx context.Context, way *rest.Config, m *diagnosis.Managed) {
+func askLease(ctx context.Context, way *rest.Config, m *doctor.Managed) {
 	client, err := answers.Client(way)
 	if err != nil {
 		return

@@ -19,7 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -89,7 +89,7 @@ func newTopClustersCommand(g *kit.Factory) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), false, topClusterRows) },
 	}
-	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
+	o.addTo(cmd, tree.ClusterOrders(), "lease")
 	return cmd
 }
 
@@ -108,13 +108,13 @@ func newTopAgentsCommand(g *kit.Factory) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), true, topAgentRows) },
 	}
-	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
+	o.addTo(cmd, tree.ClusterOrders(), "lease")
 	return cmd
 }
 
-func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hubtree.ClusterUse, time.Time) *metav1.Table) error {
+func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*tree.ClusterUse, time.Time) *metav1.Table) error {
 	h, err := o.open(func(order string) error {
-		_, err := hubtree.SortClusters(nil, order, 0)
+		_, err := tree.SortClusters(nil, order, 0)
 		return err
 	})
 	if err != nil {
@@ -140,14 +140,14 @@ func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hub
 		}
 	}
 	all := len(uses)
-	shown, err := hubtree.SortClusters(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
+	shown, err := tree.SortClusters(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
 	if err != nil {
 		return err
 	}
 	return o.show(shown, rows(shown, time.Now()), len(shown), all, notes)
 }
 
-func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
+func topClusterRows(uses []*tree.ClusterUse, now time.Time) *metav1.Table {
 	rows := &metav1.Table{ColumnDefinitions: kit.Columns("Name", "State", "Last Heard", "CPU", "Memory", "Works", "Reason")}
 	for _, u := range uses {
 		cpu, memory, works := kit.Unknown, kit.Unknown, kit.Unknown
@@ -165,7 +165,7 @@ func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 	return rows
 }
 
-func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
+func topAgentRows(uses []*tree.ClusterUse, now time.Time) *metav1.Table {
 	rows := &metav1.Table{ColumnDefinitions: kit.Columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Agent Version", "Skew", "Upgrade", "Kubernetes Version")}
 	for _, u := range uses {
 		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, lastHeard(u, now), u.Clock, u.Certificate,
@@ -174,7 +174,7 @@ func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 	return rows
 }
 
-func lastHeard(u *hubtree.ClusterUse, now time.Time) string {
+func lastHeard(u *tree.ClusterUse, now time.Time) string {
 	if age, known := u.Age(now); known {
 		return duration.HumanDuration(age)
 	}
@@ -201,13 +201,13 @@ func newTopSetsCommand(g *kit.Factory) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.sets(cmd.Context()) },
 	}
-	o.addTo(cmd, hubtree.SetOrders(), "members")
+	o.addTo(cmd, tree.SetOrders(), "members")
 	return cmd
 }
 
 func (o *topOptions) sets(ctx context.Context) error {
 	h, err := o.open(func(order string) error {
-		_, err := hubtree.SortSets(nil, order, 0)
+		_, err := tree.SortSets(nil, order, 0)
 		return err
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func (o *topOptions) sets(ctx context.Context) error {
 		return errors.New("you may not see any set: an admin can let you see one with kubectl hub grant SET --role viewer")
 	}
 	all := len(uses)
-	shown, err := hubtree.SortSets(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
+	shown, err := tree.SortSets(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -55,7 +55,7 @@ func TestTopClusters(t *testing.T) {
 		stderr != "1 of 3 are shown: --limit 0 shows all\n" {
 		t.Errorf("%v, %q, %q", err, stdout, stderr)
 	}
-	var uses []hubtree.ClusterUse
+	var uses []tree.ClusterUse
 	if err := json.Unmarshal([]byte(clitest.MustRun(t, config, "top", "clusters", "--sort-by", "name", "-o", "json")), &uses); err != nil || len(uses) != 3 ||
 		uses[0].Renewed != nil || *uses[1].Works != 2 {
 		t.Errorf("-o json: %v, %+v", err, uses)

@@ -19,26 +19,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // listClusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
 // what was not visible.
-func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
-	uses, err = kit.Reach(h, func(c kit.ManagedClusters) (map[string]*hubtree.ClusterUse, error) {
-		found := map[string]*hubtree.ClusterUse{}
+func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*tree.ClusterUse, notes []string, err error) {
+	uses, err = kit.Reach(h, func(c kit.ManagedClusters) (map[string]*tree.ClusterUse, error) {
+		found := map[string]*tree.ClusterUse{}
 		return found, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
-			found[c.Name] = hubtree.UseOf(c)
+			found[c.Name] = tree.UseOf(c)
 			return nil
 		})
 	})
 	if apierrors.IsForbidden(err) {
 		// Users who may get a set may list its members.
 		denied := err
-		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, except for the data of the members of sets: %s", why(denied))}
-		err = h.EachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) { uses[m.Spec.Cluster] = hubtree.UseOfMember(m) })
+		uses, notes = map[string]*tree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, except for the data of the members of sets: %s", why(denied))}
+		err = h.EachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) { uses[m.Spec.Cluster] = tree.UseOfMember(m) })
 		if err == nil && len(uses) == 0 {
 			err = denied
 		}
@@ -48,7 +48,7 @@ func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*hubtree.
 	}
 	for _, part := range []struct {
 		what string
-		read func(context.Context, *kit.Hub, map[string]*hubtree.ClusterUse) error
+		read func(context.Context, *kit.Hub, map[string]*tree.ClusterUse) error
 	}{{"when agents last renewed their leases", addLeases}, {"the number of works", addWorkCounts}} {
 		err := part.read(ctx, h, uses)
 		switch {
@@ -67,10 +67,10 @@ func hubVersion(ctx context.Context, h *kit.Hub) string {
 	if err != nil {
 		return ""
 	}
-	return diagnosis.VersionOf(d)
+	return doctor.VersionOf(d)
 }
 
-func addLeases(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.ClusterUse) error {
+func addLeases(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse) error {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()}
 	return paging.EachItem(ctx, h.Kube.CoordinationV1().Leases(metav1.NamespaceAll).List, options, func(lease *coordinationv1.Lease) error {
 		if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
@@ -81,7 +81,7 @@ func addLeases(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.Cluster
 }
 
 // addWorkCounts reads only the metadata of works: the works themselves may be large.
-func addWorkCounts(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.ClusterUse) error {
+func addWorkCounts(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse) error {
 	client, err := metadata.NewForConfig(h.Config)
 	if err != nil {
 		return fmt.Errorf("configuring the connection to the hub: %w", err)
@@ -103,20 +103,20 @@ func addWorkCounts(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.Clu
 }
 
 // listSetUses counts the members of the sets that the user may get. Sets without members are only included if the user may list sets.
-func listSetUses(ctx context.Context, h *kit.Hub) (map[string]*hubtree.SetUse, error) {
-	uses := map[string]*hubtree.SetUse{}
+func listSetUses(ctx context.Context, h *kit.Hub) (map[string]*tree.SetUse, error) {
+	uses := map[string]*tree.SetUse{}
 	list, err := h.ListSets(ctx, metav1.ListOptions{})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
 	if err == nil {
 		for i := range list.Items {
-			uses[list.Items[i].Name] = &hubtree.SetUse{Name: list.Items[i].Name}
+			uses[list.Items[i].Name] = &tree.SetUse{Name: list.Items[i].Name}
 		}
 	}
 	return uses, h.EachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) {
 		if uses[m.Spec.ClusterSet] == nil {
-			uses[m.Spec.ClusterSet] = &hubtree.SetUse{Name: m.Spec.ClusterSet}
+			uses[m.Spec.ClusterSet] = &tree.SetUse{Name: m.Spec.ClusterSet}
 		}
 		uses[m.Spec.ClusterSet].Count(m)
 	})

@@ -13,44 +13,44 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
 // addUpgrades adds the state of the works of kubectl hub agent upgrade. Outdated agents without such a work are marked as outdated.
-func addUpgrades(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.ClusterUse, hubVersion string) error {
+func addUpgrades(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse, hubVersion string) error {
 	for _, u := range uses {
 		if registration.AgentOutdated(hubVersion, u.Agent) {
-			u.Upgrade = "outdated"
+			u.Upgrade, u.UpgradeState = "outdated", tree.UpgradeOutdated
 		}
 	}
 	sets, options := h.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(metav1.NamespaceAll), metav1.ListOptions{LabelSelector: registration.LabelAgentUpgrade + "=true"}
 	return paging.EachItem(ctx, sets.List, options, func(set *workv1alpha1.ManifestWorkReplicaSet) error { return addUpgrade(ctx, h, uses, set) })
 }
 
-func addUpgrade(ctx context.Context, h *kit.Hub, uses map[string]*hubtree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
+func addUpgrade(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	want := upgradeVersion(&set.Spec.ManifestWorkTemplate)
 	return paging.EachItem(ctx, h.Clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List, kit.WorksOfReplicaSet(set), func(w *workv1.ManifestWork) error {
 		if u := uses[w.Namespace]; u != nil {
-			u.Upgrade = upgradeState(w, want)
+			u.Upgrade, u.UpgradeState = upgradeState(w, want)
 		}
 		return nil
 	})
 }
 
 // upgradeState returns the progress of an agent's upgrade to a version.
-func upgradeState(w *workv1.ManifestWork, want string) string {
+func upgradeState(w *workv1.ManifestWork, want string) (string, tree.UpgradeState) {
 	if have := upgradeVersion(&w.Spec); have != want {
-		return want + ": waits for its turn in the rollout"
+		return want + ": waits for its turn in the rollout", tree.UpgradeWaiting
 	}
 	switch seen := rollout.Observe(rollout.WorkStatus{Generation: w.Generation, Conditions: w.Status.Conditions}, true); seen.Progress {
 	case rollout.Succeeds:
-		return want + ": done"
+		return want + ": done", tree.UpgradeDone
 	case rollout.Fails:
-		return want + ": failed: " + seen.Waits
+		return want + ": failed: " + seen.Waits, tree.UpgradeFailed
 	default:
-		return want + ": upgrading: " + seen.Waits
+		return want + ": upgrading: " + seen.Waits, tree.UpgradeRunning
 	}
 }
 

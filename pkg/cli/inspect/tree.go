@@ -14,7 +14,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 )
 
 type treeOptions struct {
@@ -96,7 +96,7 @@ func newTreePlacementCommand(g *kit.Factory) *cobra.Command {
 	return cmd
 }
 
-func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeReader) (*hubtree.Node, error)) error {
+func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeReader) (*tree.Node, error)) error {
 	h, err := o.Hub()
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeR
 		return o.out.Document(o.Out, root)
 	}
 	if !whole {
-		root = hubtree.Fold(root)
+		root = tree.Fold(root)
 	}
 	rows, unseen := root.Rows(time.Now())
 	if err := kit.NewTable().PrintRows(o.Out, treeRows(rows)); err != nil {
@@ -123,7 +123,7 @@ func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeR
 	return l.Err
 }
 
-func treeRows(rows []hubtree.Row) *metav1.Table {
+func treeRows(rows []tree.Row) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: kit.Columns("Name", "State", "Since", "Reason", "Message")}
 	for _, r := range rows {
 		cells := []any{r.Name, string(r.State), r.Since, r.Reason, r.Message}

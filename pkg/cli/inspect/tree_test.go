@@ -17,7 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 )
 
 const (
@@ -85,15 +86,15 @@ ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
 
 func TestTree_JSONAndYAML(t *testing.T) {
 	_, config := newTree(t)
-	var asJSON, asYAML hubtree.Node
+	var asJSON, asYAML tree.Node
 	if err := json.Unmarshal([]byte(clitest.MustRun(t, config, "tree", "set", "s", "-o", "json")), &asJSON); err != nil {
 		t.Fatal(err)
 	}
 	if err := yaml.Unmarshal([]byte(clitest.MustRun(t, config, "tree", "set", "s", "-o", "yaml")), &asYAML); err != nil {
 		t.Fatal(err)
 	}
-	for _, root := range []hubtree.Node{asJSON, asYAML} {
-		if len(root.Children) != 31 || root.Worst() != hubtree.Unhealthy || len(root.Unseen) != 1 {
+	for _, root := range []tree.Node{asJSON, asYAML} {
+		if len(root.Children) != 31 || root.Worst() != inspect.Unhealthy || len(root.Unseen) != 1 {
 			t.Errorf("it prints %+v", root)
 		}
 	}

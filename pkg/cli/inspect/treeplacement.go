@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -25,11 +24,12 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 )
 
-func (o *treeOptions) readPlacement(namespace, name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
-	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
+func (o *treeOptions) readPlacement(namespace, name string) func(context.Context, *treeReader) (*tree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*tree.Node, error) {
 		p, err := r.Clusters.ClusterV1beta1().Placements(namespace).Get(ctx, name, metav1.GetOptions{})
 		if answers.IsMissing(err, "placements") {
 			return nil, fmt.Errorf("there is no placement %s in the namespace %s: kubectl hub get placements -A shows all", name, namespace)
@@ -37,7 +37,7 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 		if err != nil {
 			return nil, err
 		}
-		root := hubtree.Placement(p)
+		root := tree.Placement(p)
 		owners, err := r.addReplicaSets(ctx, root)
 		if err = notSeen(root, "the replica sets of the namespace", err); err != nil {
 			return nil, err
@@ -51,9 +51,9 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 		if err = notSeen(root, "the state of the clusters", err); err != nil {
 			return nil, err
 		}
-		found := map[string]*hubtree.Node{}
+		found := map[string]*tree.Node{}
 		for _, d := range chosen {
-			n := hubtree.Chosen(d.ClusterName, d.Group, known[d.ClusterName])
+			n := tree.Chosen(d.ClusterName, d.Group, known[d.ClusterName])
 			found[d.ClusterName] = n
 			root.Add(n)
 		}
@@ -71,12 +71,12 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 
 // addReplicaSets adds the replica sets that refer to a placement. It returns the hashes of their names, which works have as a label if the name is
 // too long for one.
-func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (owners map[string]bool, err error) {
+func (r *treeReader) addReplicaSets(ctx context.Context, root *tree.Node) (owners map[string]bool, err error) {
 	owners = map[string]bool{}
 	sets := r.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(root.Namespace)
 	return owners, paging.EachItem(ctx, sets.List, metav1.ListOptions{Limit: pageOfWorks}, func(set *workv1alpha1.ManifestWorkReplicaSet) error {
 		if slices.ContainsFunc(set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == root.Name }) {
-			root.Add(hubtree.ReplicaSet(set))
+			root.Add(tree.ReplicaSet(set))
 			sum := sha256.Sum256([]byte(set.Namespace + "." + set.Name))
 			owners[hex.EncodeToString(sum[:16])] = true
 		}
@@ -85,22 +85,22 @@ func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (ow
 }
 
 // knownOf returns the clusters of decisions as far as the user may see them: as clusters, or as members of the placement's sets.
-func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen []kit.Decision) (map[string]*hubtree.Node, error) {
-	known := map[string]*hubtree.Node{}
+func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen []kit.Decision) (map[string]*tree.Node, error) {
+	known := map[string]*tree.Node{}
 	if len(chosen) == 0 {
 		return known, nil
 	}
 	for _, d := range chosen {
 		known[d.ClusterName] = nil
 	}
-	take := func(n *hubtree.Node) {
+	take := func(n *tree.Node) {
 		if have, wanted := known[n.Name]; wanted && have == nil {
 			known[n.Name] = n
 		}
 	}
 	_, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (any, error) {
 		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
-			take(hubtree.Cluster(c))
+			take(tree.Cluster(c))
 			return nil
 		})
 	})
@@ -118,7 +118,7 @@ func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen [
 		return known, nil
 	}
 	for _, selector := range selectors {
-		if err := r.EachMember(ctx, selector, func(m *viewv1alpha1.ClusterSetMember) { take(hubtree.Member(m)) }); err != nil {
+		if err := r.EachMember(ctx, selector, func(m *viewv1alpha1.ClusterSetMember) { take(tree.Member(m)) }); err != nil {
 			return known, err
 		}
 	}

@@ -23,7 +23,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
-	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
+	"github.com/clusterhub/clusterhub/pkg/inspect/tree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -59,7 +60,7 @@ func why(err error) string {
 }
 
 // notSeen notes in the tree what is hidden. It returns other errors.
-func notSeen(n *hubtree.Node, what string, err error) error {
+func notSeen(n *tree.Node, what string, err error) error {
 	if !hidden(err) {
 		return err
 	}
@@ -67,18 +68,18 @@ func notSeen(n *hubtree.Node, what string, err error) error {
 	return nil
 }
 
-func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
-	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
+func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*tree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*tree.Node, error) {
 		// An empty list of members does not show whether the set exists.
 		if _, err := r.Clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
-		root := &hubtree.Node{Kind: hubtree.KindSet, Name: name, State: hubtree.Healthy}
-		found := map[string]*hubtree.Node{}
+		root := &tree.Node{Kind: tree.KindSet, Name: name, Health: inspect.Health{State: inspect.Healthy}}
+		found := map[string]*tree.Node{}
 		selector := ""
 		err := r.EachMember(ctx, kit.MembersOfSet(name), func(m *viewv1alpha1.ClusterSetMember) {
 			if found[m.Spec.Cluster] == nil {
-				found[m.Spec.Cluster] = hubtree.Member(m)
+				found[m.Spec.Cluster] = tree.Member(m)
 				root.Add(found[m.Spec.Cluster])
 			}
 			selector = m.Status.SelectedBy.Selector
@@ -90,7 +91,7 @@ func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*
 		if len(found) == 0 {
 			return root, nil
 		}
-		if r.whole || root.Worst() != hubtree.Healthy {
+		if r.whole || root.Worst() != inspect.Healthy {
 			if err := notSeen(root, "the time and reason of unavailable clusters", r.tell(ctx, selector, found)); err != nil {
 				return nil, err
 			}
@@ -101,17 +102,17 @@ func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*
 }
 
 // countStates returns the number of clusters in each state.
-func countStates(root *hubtree.Node) string {
-	counts := root.Counts(hubtree.KindCluster)
+func countStates(root *tree.Node) string {
+	counts := root.Counts(tree.KindCluster)
 	total := 0
 	for _, n := range counts {
 		total += n
 	}
 	text := kit.ClusterCount(total)
 	for _, part := range []struct {
-		state hubtree.NodeState
+		state inspect.HealthState
 		is    string
-	}{{hubtree.Healthy, "available"}, {hubtree.Unhealthy, "not available"}, {hubtree.Unknown, "unknown"}, {hubtree.Progressing, "on the way"}} {
+	}{{inspect.Healthy, "available"}, {inspect.Unhealthy, "not available"}, {inspect.Unknown, "unknown"}, {inspect.Progressing, "on the way"}} {
 		if n := counts[part.state]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, part.is)
 		}
@@ -120,11 +121,11 @@ func countStates(root *hubtree.Node) string {
 }
 
 // tell adds the state of the clusters themselves. Members have the state without reasons.
-func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*hubtree.Node) error {
+func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*tree.Node) error {
 	_, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (any, error) {
 		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{LabelSelector: selector}, func(c *clusterv1.ManagedCluster) error {
 			if n := found[c.Name]; n != nil {
-				*n = *hubtree.Cluster(c)
+				*n = *tree.Cluster(c)
 			}
 			return nil
 		})
@@ -133,7 +134,7 @@ func (r *treeReader) tell(ctx context.Context, selector string, found map[string
 }
 
 // addWorks adds the works on clusters: all at once or, for a user who may not list those, cluster by cluster.
-func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map[string]*hubtree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
+func (r *treeReader) addWorks(ctx context.Context, root *tree.Node, found map[string]*tree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
 	if len(found) > fewClusters {
 		err := r.eachWork(ctx, metav1.NamespaceAll, found, selector, matches)
 		if !hidden(err) {
@@ -166,7 +167,7 @@ func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map
 	return nil
 }
 
-func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*hubtree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
+func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*tree.Node, selector string, matches func(*workv1.ManifestWork) bool) error {
 	options := metav1.ListOptions{Limit: pageOfWorks, LabelSelector: selector}
 	return paging.EachItem(ctx, r.Clusters.WorkV1().ManifestWorks(namespace).List, options, func(w *workv1.ManifestWork) error {
 		on := found[w.Namespace]
@@ -174,36 +175,36 @@ func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[s
 			return nil
 		}
 		state := on.State
-		if on.Reason == hubtree.ReasonNotSeen {
-			state = hubtree.Healthy // no problem is known
+		if on.Reason == inspect.ReasonNotSeen {
+			state = inspect.Healthy // no problem is known
 		}
-		node := hubtree.Work(w, state)
+		node := tree.Work(w, state)
 		if !r.whole {
-			node = hubtree.Close(node)
+			node = tree.Close(node)
 		}
 		on.Add(node)
 		return nil
 	})
 }
 
-func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
-	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
-		var root *hubtree.Node
+func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader) (*tree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*tree.Node, error) {
+		var root *tree.Node
 		c, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (*clusterv1.ManagedCluster, error) { return c.Get(ctx, name) })
 		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
-		var sets []*hubtree.Node
+		var sets []*tree.Node
 		listErr := r.EachMember(ctx, fields.OneTermEqualSelector("spec.cluster", name), func(m *viewv1alpha1.ClusterSetMember) {
 			if root == nil && err != nil {
-				root = hubtree.Member(m)
+				root = tree.Member(m)
 			}
-			sets = append(sets, hubtree.SetOf(m))
+			sets = append(sets, tree.SetOf(m))
 		})
 		switch {
 		case err == nil:
-			root = hubtree.Cluster(c)
-			root.Add(hubtree.Conditions(c)...)
+			root = tree.Cluster(c)
+			root.Add(tree.Conditions(c)...)
 		case root == nil:
 			return nil, err // the user may see neither the cluster nor a member
 		default:
@@ -217,7 +218,7 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 		lease, err := r.Kube.CoordinationV1().Leases(name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
 		switch {
 		case err == nil:
-			root.Add(hubtree.Lease(c, lease, r.now))
+			root.Add(tree.Lease(c, lease, r.now))
 		case !apierrors.IsNotFound(err):
 			if err := notSeen(root, "when the agent last renewed its lease", err); err != nil {
 				return nil, err
@@ -227,19 +228,19 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 		if err := r.addNamespace(ctx, root, c); err != nil {
 			return nil, err
 		}
-		return root, r.addWorks(ctx, root, map[string]*hubtree.Node{name: root}, "", nil)
+		return root, r.addWorks(ctx, root, map[string]*tree.Node{name: root}, "", nil)
 	}
 }
 
 // addNamespace adds the namespace of a cluster on the hub, the requests in it, and the namespaces in the cluster.
-func (r *treeReader) addNamespace(ctx context.Context, root *hubtree.Node, c *clusterv1.ManagedCluster) error {
-	var node *hubtree.Node
+func (r *treeReader) addNamespace(ctx context.Context, root *tree.Node, c *clusterv1.ManagedCluster) error {
+	var node *tree.Node
 	namespace, err := r.Kube.CoreV1().Namespaces().Get(ctx, root.Name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		node = hubtree.Namespace(root.Name, namespace)
+		node = tree.Namespace(root.Name, namespace)
 	case apierrors.IsNotFound(err) && c.Spec.HubAcceptsClient:
-		node = hubtree.Namespace(root.Name, nil)
+		node = tree.Namespace(root.Name, nil)
 	case !apierrors.IsNotFound(err):
 		if err := notSeen(root, "the namespace of the cluster on the hub", err); err != nil {
 			return err
@@ -247,9 +248,9 @@ func (r *treeReader) addNamespace(ctx context.Context, root *hubtree.Node, c *cl
 	}
 	root.Add(node)
 	err = paging.EachItem(ctx, r.Clusters.OpenMCPV1alpha1().AccessRequests(root.Name).List, metav1.ListOptions{}, func(request *openmcpv1alpha1.AccessRequest) error {
-		root.Add(hubtree.AccessRequest(request))
+		root.Add(tree.AccessRequest(request))
 		return nil
 	})
-	root.Add(hubtree.ManagedNamespaces(c, root.State)...)
+	root.Add(tree.ManagedNamespaces(c, root.State)...)
 	return notSeen(root, "the access requests", err)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/cli/management"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 // waitsFor returns what prevents a Klusterlet from being available, or "". It ignores conditions of an earlier spec.
@@ -139,12 +140,7 @@ func klusterletRows(list *operatorv1.KlusterletList) *metav1.Table {
 	rows := &metav1.Table{ColumnDefinitions: kit.Columns("Name", "Mode", "Cluster", "Applied", "Available", "Waiting for", "+Namespace", "+Age")}
 	for i := range list.Items {
 		k := &list.Items[i]
-		is := func(conditionType string) string {
-			if condition := meta.FindStatusCondition(k.Status.Conditions, conditionType); condition != nil {
-				return string(condition.Status)
-			}
-			return string(metav1.ConditionUnknown)
-		}
+		is := func(conditionType string) string { return string(inspect.Status(k.Status.Conditions, conditionType)) }
 		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
 			k.Name, string(k.Mode()), kit.OrNone(clusterOf(k)), is(operatorv1.ConditionKlusterletApplied),
 			is(operatorv1.ConditionKlusterletAvailable), kit.OrNone(waitsFor(k)), k.AgentNamespace(), kit.Age(k.CreationTimestamp),

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 // Unknown is shown for what the user may not see.
@@ -66,10 +66,7 @@ func Age(since metav1.Time) string {
 
 // ConditionStatus returns the status of a condition, or Unknown if it is not set.
 func ConditionStatus(c *clusterv1.ManagedCluster, conditionType string) string {
-	if condition := meta.FindStatusCondition(c.Status.Conditions, conditionType); condition != nil {
-		return string(condition.Status)
-	}
-	return string(metav1.ConditionUnknown)
+	return string(inspect.Status(c.Status.Conditions, conditionType))
 }
 
 // SomeNames returns a list of names that is cut if it is long.

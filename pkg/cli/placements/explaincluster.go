@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
 )
 
 // explainCluster prints the steps that a cluster passed, down to the one that dropped it. The placement may be nil.

@@ -6,9 +6,9 @@ package why
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
+	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
 )
 
 func newWhyClusterCommand(g *kit.Factory) *cobra.Command {

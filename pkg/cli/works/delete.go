@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 type deleteWorkOptions struct {
@@ -133,7 +134,7 @@ func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *kit.Hub, name stri
 				return false, "", err
 			}
 			clusters = clusters[i:]
-			_, state := isDone(work) // and what its agent waits for
+			_, state := inspect.IsDone(work) // and what its agent waits for
 			return false, fmt.Sprintf("cluster %s still has it, with the finalizers %s: it %s", cluster, strings.Join(work.Finalizers, ", "), state), nil
 		}
 		return true, "", nil

@@ -11,12 +11,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 // onClusters are the flags that select the clusters of a command. The namespace of a cluster on the hub has its name.
@@ -47,39 +46,6 @@ func (o *onClusters) names() ([]string, error) {
 	return kit.NamedClusters("look at", o.clusters, more)
 }
 
-// isDone reports whether the objects of a work exist and are available, and if not, what is missing.
-func isDone(w *workv1.ManifestWork) (done bool, missing string) {
-	if !w.DeletionTimestamp.IsZero() {
-		if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkDeleting); c != nil {
-			return false, strings.TrimPrefix(c.Message, "ManifestWork ")
-		}
-		return false, "is being deleted"
-	}
-	applied, available := diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable)
-	if applied == "True" && available == "True" {
-		return true, ""
-	}
-	for _, condition := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
-		if diagnosis.WorkState(w, condition) == "Unknown" && len(diagnosis.Faults(w)) == 0 {
-			return false, "its agent has not reported it yet"
-		}
-	}
-	if all := diagnosis.Faults(w); len(all) > 0 {
-		return false, all[0].String()
-	}
-	if applied != "True" {
-		return false, "not applied" + conditionMessage(w, workv1.WorkApplied)
-	}
-	return false, "not available" + conditionMessage(w, workv1.WorkAvailable)
-}
-
-func conditionMessage(w *workv1.ManifestWork, conditionType string) string {
-	if c := meta.FindStatusCondition(w.Status.Conditions, conditionType); c != nil {
-		return kit.Prefixed(": ", c.Message)
-	}
-	return ""
-}
-
 // awaitWorks waits until all works of a name are done.
 func awaitWorks(ctx context.Context, g *kit.Factory, h *kit.Hub, clusters []string, name string) error {
 	return g.Await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
@@ -89,7 +55,7 @@ func awaitWorks(ctx context.Context, g *kit.Factory, h *kit.Hub, clusters []stri
 		}
 		done, missing := 0, ""
 		for i := range works {
-			if ok, why := isDone(&works[i]); ok {
+			if ok, why := inspect.IsDone(&works[i]); ok {
 				done++
 			} else if missing == "" {
 				missing = "; " + works[i].Namespace + ": " + why
@@ -149,15 +115,15 @@ func workRows(works []workv1.ManifestWork) *metav1.Table {
 	for i := range works {
 		w := &works[i]
 		problem := ""
-		if all := diagnosis.Faults(w); len(all) > 0 {
+		if all := inspect.Faults(w); len(all) > 0 {
 			problem = all[0].String()
 			if len(all) > 1 {
 				problem = fmt.Sprintf("%s (and %d more)", problem, len(all)-1)
 			}
 		}
 		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
-			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable),
-			diagnosis.WorkState(w, workv1.WorkProgressing), diagnosis.WorkState(w, workv1.WorkDegraded), diagnosis.WorkState(w, workv1.WorkComplete), kit.OrNone(problem),
+			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), inspect.WorkState(w, workv1.WorkApplied), inspect.WorkState(w, workv1.WorkAvailable),
+			inspect.WorkState(w, workv1.WorkProgressing), inspect.WorkState(w, workv1.WorkDegraded), inspect.WorkState(w, workv1.WorkComplete), kit.OrNone(problem),
 			kit.Age(w.CreationTimestamp),
 		}})
 	}

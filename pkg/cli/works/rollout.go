@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 	"github.com/clusterhub/clusterhub/pkg/command/paging"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 // rolloutOptions are the options of all commands about the rollout of a replica set.
@@ -190,7 +190,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 				return false, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s was deleted and created again", set.Namespace, name)
 			}
 			set = now
-			done, why := isRolledOut(set)
+			done, why := inspect.IsRolledOut(set)
 			return done, why, nil
 		})
 		// Print the status even after a timeout.
@@ -209,34 +209,10 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// isRolledOut reports whether the current spec of a set is rolled out, and if not, why.
-func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why string) {
-	current := func(kind string) *metav1.Condition {
-		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.ObservedGeneration == set.Generation {
-			return c
-		}
-		return nil
-	}
-	c := current(workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
-	switch {
-	case !set.DeletionTimestamp.IsZero():
-		return false, "it is being deleted"
-	case c == nil:
-		return false, "the hub has not observed the current spec yet"
-	case c.Status == metav1.ConditionTrue:
-		return true, ""
-	}
-	why = c.Message
-	if a := current("Authorized"); a != nil && a.Status == metav1.ConditionFalse {
-		why += kit.Prefixed("; ", a.Message)
-	}
-	return false, why
-}
-
 // printProgress prints the progress of the rollout, with a line for each cluster that is not complete.
 func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *kit.Hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	l, s := &kit.Lines{Out: o.Out}, &set.Status.Summary
-	done, why := isRolledOut(set)
+	done, why := inspect.IsRolledOut(set)
 	if done {
 		l.Printf("ManifestWorkReplicaSet %s/%s successfully rolled out to %s.", set.Namespace, set.Name, kit.ClusterCount(s.DesiredTotal))
 		return l.Err
@@ -254,7 +230,7 @@ func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *kit.Hub, se
 	}
 	for i := range works.Items {
 		w := &works.Items[i]
-		if done, missing := isDone(w); !done {
+		if done, missing := inspect.IsDone(w); !done {
 			l.Printf("  %s: %s", w.Namespace, missing)
 		}
 	}

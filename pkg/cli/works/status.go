@@ -14,7 +14,7 @@ import (
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect"
 )
 
 type workStatusOptions struct {
@@ -94,18 +94,18 @@ func (o *workStatusOptions) summary(name string, works []workv1.ManifestWork) er
 	l := &kit.Lines{Out: o.Out}
 	applied, available := 0, 0
 	for i := range works {
-		if diagnosis.WorkState(&works[i], workv1.WorkApplied) == "True" {
+		if inspect.WorkState(&works[i], workv1.WorkApplied) == "True" {
 			applied++
 		}
-		if diagnosis.WorkState(&works[i], workv1.WorkAvailable) == "True" {
+		if inspect.WorkState(&works[i], workv1.WorkAvailable) == "True" {
 			available++
 		}
 	}
 	l.Printf("Work %s is applied on %d of %s, and available on %d.", name, applied, kit.ClusterCount(len(works)), available)
 	for i := range works {
 		w := &works[i]
-		if done, missing := isDone(w); !done {
-			all := diagnosis.Faults(w)
+		if done, missing := inspect.IsDone(w); !done {
+			all := inspect.Faults(w)
 			if len(all) == 0 {
 				l.Printf("  %s: %s", w.Namespace, missing)
 			}
@@ -122,7 +122,7 @@ func manifestRows(works []workv1.ManifestWork) *metav1.Table {
 	for i := range works {
 		w := &works[i]
 		if len(w.Status.ResourceStatus.Manifests) == 0 {
-			_, missing := isDone(w)
+			_, missing := inspect.IsDone(w)
 			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, "<none>", "Unknown", "Unknown", kit.OrNone(missing), "<none>"}})
 		}
 		for j := range w.Status.ResourceStatus.Manifests {
@@ -142,7 +142,7 @@ func manifestRows(works []workv1.ManifestWork) *metav1.Table {
 			for k := range m.StatusFeedbacks.Values {
 				feedback = append(feedback, m.StatusFeedbacks.Values[k].Name+"="+fieldText(&m.StatusFeedbacks.Values[k].Value))
 			}
-			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, diagnosis.ManifestName(&m.ResourceMeta), state[workv1.ManifestApplied],
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, inspect.ManifestName(&m.ResourceMeta), state[workv1.ManifestApplied],
 				state[workv1.ManifestAvailable], kit.OrNone(message), kit.OrNone(strings.Join(feedback, " "))}})
 		}
 	}

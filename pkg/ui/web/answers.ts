@@ -7,7 +7,7 @@ import { facts, link, plain, type Block, type Cell, type Obj, type Row, type Ton
 import { count, quote } from "./text";
 import type { Section } from "./views";
 
-/** A Finding is one thing that is wrong, as pkg/diagnosis says it. */
+/** A Finding is one thing that is wrong, as pkg/inspect/diagnosis says it. */
 export interface Finding {
   id?: string;
   severity?: string;
@@ -26,6 +26,8 @@ export interface Answer {
   finding?: Finding;
   unseen?: string[];
   link?: string;
+  /** tone is how good the verdict is. */
+  tone?: Tone;
 }
 
 /** A Report is what a doctor has found. */
@@ -79,10 +81,9 @@ const sinceOf = (f: Finding): Cell | undefined => (f.since ? { text: "", since: 
 /** answerBlocks show an answer. */
 export function answerBlocks(a: Answer): Block[] {
   const f = a.finding;
-  const verdict: Tone = f ? "bad" : a.steps?.some((s) => s.state === "Unseen") ? "unknown" : "good";
   return [
     facts("Answer", [
-      ["Answer", { text: a.verdict ?? "", tone: verdict }],
+      ["Answer", { text: a.verdict ?? "", tone: a.tone ?? "unknown" }],
       ["Cause", f && plain(f.cause)],
       ["Waiting for", f?.turn ? plain(f.turn) : undefined],
       ["Since", f && sinceOf(f)],
@@ -189,22 +190,12 @@ export const ask = (text: string, ...path: (string | undefined)[]): Cell => link
 export interface Component {
   name?: string;
   version?: string;
-  wanted?: number;
-  ready?: number;
-  updated?: number;
-  settled?: boolean;
+  state?: Cell;
 }
 
-/** componentRow says whether all pods of a component work, and are of the version that is wanted. */
+/** componentRow shows a component with its state. */
 export function componentRow(c: Component): Row {
-  const { wanted = 0, ready = 0, updated = 0 } = c;
-  const behind = updated < wanted || c.settled === false;
-  const state: Cell = ready < wanted
-    ? { text: `${ready} of ${wanted} ready`, tone: "bad" }
-    : behind
-      ? { text: `${updated} of ${wanted} updated`, tone: "wait" }
-      : { text: `${ready} ready`, tone: "good" };
-  return { key: c.name ?? "", cells: [plain(c.name), state, plain(c.version || "not known")] };
+  return { key: c.name ?? "", cells: [plain(c.name), c.state ?? { text: "Unknown", tone: "unknown" }, plain(c.version || "not known")] };
 }
 
 /** consists is the section of what a hub consists of. */

@@ -308,7 +308,13 @@ export class Feed {
     const { table, body, text, answer: made } = this.source;
     const url = (made ? "/answers" : "/hub") + path + (Object.keys(query).length ? "?" + new URLSearchParams(query).toString() : "");
     const headers: Record<string, string> = {
-      Accept: text ? "text/plain, application/json" : table ? "application/json;as=Table;v=v1;g=meta.k8s.io" : "application/json",
+      Accept: text
+        ? "text/plain, application/json"
+        : table
+          ? "application/json;as=Table;v=v1;g=meta.k8s.io"
+          : body || made
+            ? "application/json"
+            : "application/json;as=States", // the server of the page adds the states of objects
     };
     const init: RequestInit = { headers, signal, cache: "no-store" };
     if (body) {

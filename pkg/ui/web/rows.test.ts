@@ -5,19 +5,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as rows from "./rows";
 import { rightsRows, rightsSummary, sentences } from "./rights";
-import type { ManagedCluster, ManagedClusterSet } from "./types";
-
-const condition = (type: string, status: string, more = {}) => ({ type, status, lastTransitionTime: "2026-11-24T10:00:00Z", ...more });
-const cluster = (accepts: boolean, ...conditions: object[]): ManagedCluster => ({
-  metadata: { name: "c1", creationTimestamp: "2026-11-24T09:00:00Z" },
-  spec: { hubAcceptsClient: accepts },
-  status: { conditions },
-});
+import type { AccessRequest, ManagedCluster, ManagedClusterSet, ManifestWork } from "./types";
 
 test("what is not known is never good", () => {
-  const words = { True: "yes", False: "no" };
-  for (const c of [undefined, {}, condition("X", "Unknown"), condition("X", "")]) {
-    assert.equal(rows.state(c, words).tone, "unknown");
+  for (const o of [{}, { states: {} }, { states: { cells: {} } }]) {
+    assert.equal(rows.state(o).tone, "unknown");
   }
   const empty: rows.Row[] = [
     rows.clusterRow({ spec: { hubAcceptsClient: true } }),
@@ -34,11 +26,10 @@ test("what is not known is never good", () => {
     ...rows.serviceRows({ spec: { service: {} } }),
   ];
   for (const row of empty) {
-    for (const cell of row.cells.filter((c) => c.text !== "Yes")) {
+    for (const cell of row.cells) {
       assert.notEqual(cell.tone, "good", JSON.stringify(row));
     }
   }
-  assert.equal(rows.edgeState({ status: { state: "SomethingNew" } }).tone, "unknown");
 });
 
 test("every row has a cell for each column", () => {
@@ -65,17 +56,14 @@ test("every row has a cell for each column", () => {
   }
 });
 
-test("a cluster is available, lost since when, or waits", () => {
-  const type = "ManagedClusterConditionAvailable";
-  assert.deepEqual(rows.available(cluster(true, condition(type, "True"))), { text: "Available", tone: "good", since: "2026-11-24T10:00:00Z" });
-  assert.deepEqual(rows.available(cluster(true, condition(type, "Unknown", { message: "no lease" }))), {
-    text: "Unknown",
-    tone: "unknown",
-    since: "2026-11-24T10:00:00Z",
-    more: "no lease",
-  });
-  // What its agent said before it was denied does not count.
-  assert.equal(rows.available(cluster(false, condition(type, "True"))).tone, "wait");
+test("states are shown as the server has computed them", () => {
+  const lost: rows.Cell = { text: "Unknown", tone: "unknown", since: "2026-11-24T10:00:00Z", more: "no lease" };
+  const cluster: ManagedCluster & rows.Obj = { metadata: { name: "c1" }, states: { cells: { available: lost, accepted: { text: "Yes", tone: "good" } } } };
+  assert.deepEqual(rows.clusterRow(cluster).cells.slice(1, 3), [lost, { text: "Yes", tone: "good" }]);
+  assert.deepEqual(rows.joiningRow(cluster).cells[1], lost);
+  const applied: rows.Cell = { text: "Not applied", tone: "bad" };
+  const work: ManifestWork & rows.Obj = { status: { resourceStatus: { manifests: [{}, {}] } }, states: { manifests: [{ applied }] } };
+  assert.deepEqual(rows.manifestBlock(work).rows.map((r) => r.cells[1]?.tone), ["bad", "unknown"]);
 });
 
 test("a fleet is counted as far as it is shown", () => {
@@ -101,29 +89,21 @@ test("sets say in words which clusters they have", () => {
   assert.equal(rows.setWords(set(label({}), { "clusterhub.dev/v1beta1-cluster-selector": "{" })), "every cluster");
 });
 
-test("what was said of an earlier spec is not known of this one", () => {
-  const work = (observedGeneration: number) =>
-    rows.workRow({ metadata: { generation: 2 }, status: { conditions: [condition("Applied", "True", { observedGeneration })] } }).cells[2];
-  assert.equal(work(2)?.tone, "good");
-  assert.equal(work(1)?.tone, "unknown");
-});
-
-test("conditions that are bad when they are true look so", () => {
-  const tones = rows.conditions([condition("PlacementMisconfigured", "False"), condition("Degraded", "True"), condition("Applied", "False"), condition("Odd", "True")])
-    .rows.map((r) => r.cells[1]?.tone);
-  assert.deepEqual(tones, ["good", "bad", "bad", undefined]);
+test("conditions have the tones of the server", () => {
+  const status = { conditions: [{ type: "Degraded", status: "True" }, { type: "Odd", status: "True" }, { type: "Later", status: "True" }] };
+  const tones = rows.conditions({ status, states: { conditions: ["bad", ""] } } as object).rows.map((r) => r.cells[1]?.tone);
+  assert.deepEqual(tones, ["bad", undefined, undefined]);
 });
 
 test("an access request says what it waits for, and when it ends", () => {
   const row = rows.accessRow({
     metadata: { namespace: "teams", name: "ann", creationTimestamp: "2026-11-24T09:00:00Z" },
     spec: { ttl: "24h0m0s", clusterRef: { namespace: "teams", name: "blue" } },
-    status: { phase: "Pending", conditions: [condition("Prepared", "False", { reason: "InvalidReference", message: "not found" })] },
-  });
+    states: { cells: { state: { text: "Pending", tone: "wait" }, waits: { text: "InvalidReference: not found" } } },
+  } as AccessRequest);
   assert.equal(row.cells[3]?.tone, "wait");
   assert.equal(row.cells[4]?.text, "InvalidReference: not found");
   assert.equal(row.cells[5]?.since, "2026-11-25T09:00:00.000Z");
-  assert.equal(rows.accessState({ status: { phase: "Granted" } }).tone, "good");
 });
 
 test("what others write comes through as text, and leads nowhere else", () => {

@@ -55,9 +55,19 @@ export interface Block {
   empty: string;
 }
 
-/** Obj is an object of which nothing is known but that it has metadata. */
+/** States are what the server of the page says of an object: no rule about health is here. */
+export interface States {
+  cells?: Record<string, Cell>;
+  /** conditions are the tones of the object's conditions, in their order. */
+  conditions?: (Tone | "")[];
+  /** manifests are the states of the objects of a work. */
+  manifests?: Record<string, Cell>[];
+}
+
+/** Obj is an object of which nothing is known but that it has metadata, and states from the server of the page. */
 export interface Obj {
   metadata?: ObjectMeta;
+  states?: States;
 }
 
 export const plain = (text: string | number | undefined): Cell => ({ text: text === undefined ? "" : String(text) });
@@ -67,55 +77,29 @@ export const link = (text: string | undefined, ...path: (string | undefined)[]):
 });
 export const aged = (o: Obj): Cell => ({ text: "", since: o.metadata?.creationTimestamp });
 
-export function find(conditions: Condition[] | undefined, type: string): Condition | undefined {
-  return conditions?.find((c) => c.type === type);
-}
+const notKnown: Cell = { text: "Unknown", tone: "unknown" };
 
-/** state shows a condition of which True is good. */
-export function state(c: Condition | undefined, words: { True: string; False: string; Unknown?: string }): Cell {
-  const since = c?.lastTransitionTime;
-  switch (c?.status) {
-    case "True":
-      return { text: words.True, tone: "good", since };
-    case "False":
-      return { text: words.False, tone: "bad", since, more: c.message };
-  }
-  return { text: words.Unknown ?? "Unknown", tone: "unknown", since, more: c?.message };
-}
+/** state is a state of an object, as the server of the page has computed it. */
+export const state = (o: object, name = "state"): Cell => (o as Obj).states?.cells?.[name] ?? notKnown;
 
-// A status that is only a word, as members have it.
-const word = (status: string | undefined, yes: string, no: string): Cell =>
-  state({ status }, { True: yes, False: no });
-
-/** conditions shows what an object says of itself. A condition's True need not be good, so none has a tone unless it is known. */
-export function conditions(of: Condition[] | undefined, title = "Conditions"): Block {
+/** conditions shows what an object says of itself. A condition's True need not be good, so none has a tone unless the server knows it. */
+export function conditions(o: object & { status?: { conditions?: Condition[] } }): Block {
+  const tones = (o as Obj).states?.conditions;
   return {
-    title,
+    title: "Conditions",
     columns: ["Condition", "Status", "Reason", "Message", "Since"],
     empty: "It has no conditions yet.",
-    rows: (of ?? []).map((c) => ({
+    rows: (o.status?.conditions ?? []).map((c, i) => ({
       key: c.type ?? "",
-      cells: [plain(c.type), toned(c), plain(c.reason), plain(c.message), { text: "", since: c.lastTransitionTime }],
+      cells: [
+        plain(c.type),
+        { text: c.status ?? "Unknown", tone: tones?.[i] || undefined },
+        plain(c.reason),
+        plain(c.message),
+        { text: "", since: c.lastTransitionTime },
+      ],
     })),
   };
-}
-
-const goodWhenTrue = /(Accepted|Joined|Available|Applied|Ready|Granted|Satisfied|Verified|RolledOut|Prepared|Bound|Complete|Approved)/;
-const badWhenTrue = /(Degraded|Misconfigured|Failed|Missing|Denied|Stale|Deleting)/;
-
-function toned(c: Condition): Cell {
-  const text = c.status ?? "Unknown";
-  if (text === "Unknown") {
-    return { text, tone: "unknown" };
-  }
-  const yes = text === "True";
-  if (badWhenTrue.test(c.type ?? "")) {
-    return { text, tone: yes ? "bad" : "good" };
-  }
-  if (goodWhenTrue.test(c.type ?? "")) {
-    return { text, tone: yes ? "good" : "bad" };
-  }
-  return { text };
 }
 
 /** facts is a table of names and values. */
@@ -132,22 +116,15 @@ export const setLabel = "cluster.open-cluster-management.io/clusterset";
 
 export const clusterColumns = ["Cluster", "Available", "Accepted", "Joined", "Version", "Set label", "Taints", "Age"];
 
-export function available(c: ManagedCluster): Cell {
-  if (!c.spec?.hubAcceptsClient) {
-    return { text: "Waits to be accepted", tone: "wait", since: c.metadata?.creationTimestamp };
-  }
-  return state(find(c.status?.conditions, "ManagedClusterConditionAvailable"), { True: "Available", False: "Not available" });
-}
-
 export function clusterRow(c: ManagedCluster): Row {
   const name = c.metadata?.name;
   return {
     key: name ?? "",
     cells: [
       link(name, "clusters", name),
-      available(c),
-      c.spec?.hubAcceptsClient ? { text: "Yes", tone: "good" } : { text: "No", tone: "wait" },
-      state(find(c.status?.conditions, "ManagedClusterJoined"), { True: "Yes", False: "No", Unknown: "Not known" }),
+      state(c, "available"),
+      state(c, "accepted"),
+      state(c, "joined"),
       plain(c.status?.version?.kubernetes),
       plain(c.metadata?.labels?.[setLabel]),
       plain((c.spec?.taints ?? []).map((t) => `${t.key}=${t.value ?? ""}:${t.effect}`).join(", ")),
@@ -192,9 +169,9 @@ export function memberRow(m: ClusterSetMember): Row {
     cells: [
       link(cluster, "clusters", cluster),
       link(clusterSet, "sets", clusterSet),
-      status?.accepted ? word(status.available, "Available", "Not available") : { text: "Waits to be accepted", tone: "wait" },
-      status?.accepted ? { text: "Yes", tone: "good" } : { text: "No", tone: "wait" },
-      word(status?.joined, "Yes", "No"),
+      state(m, "available"),
+      state(m, "accepted"),
+      state(m, "joined"),
       plain(status?.kubernetesVersion),
       plain(why(m)),
       plain((status?.taints ?? []).join(", ")),
@@ -266,18 +243,9 @@ export function setWords(s: ManagedClusterSet): string {
 
 export const setColumns = ["Set", "Which clusters", "State", "Age"];
 
-/** filled says what the hub counted in a set. */
-export function filled(s: ManagedClusterSet): Cell {
-  const c = find(s.status?.conditions, "ClusterSetEmpty");
-  if (!c || c.status === "Unknown") {
-    return { text: "Not counted yet", tone: "unknown" };
-  }
-  return { text: c.message || (c.status === "True" ? "No clusters" : "Has clusters"), since: c.lastTransitionTime };
-}
-
 export function setRow(s: ManagedClusterSet): Row {
   const name = s.metadata?.name;
-  return { key: name ?? "", cells: [link(name, "sets", name), plain(setWords(s)), filled(s), aged(s)] };
+  return { key: name ?? "", cells: [link(name, "sets", name), plain(setWords(s)), state(s), aged(s)] };
 }
 
 export const bindingColumns = ["Namespace", "Bound", "Age"];
@@ -285,7 +253,7 @@ export const bindingColumns = ["Namespace", "Bound", "Age"];
 export function bindingRow(b: ManagedClusterSetBinding): Row {
   return {
     key: id(b),
-    cells: [plain(b.metadata?.namespace), state(find(b.status?.conditions, "Bound"), { True: "Bound", False: "Not bound" }), aged(b)],
+    cells: [plain(b.metadata?.namespace), state(b), aged(b)],
   };
 }
 
@@ -297,16 +265,8 @@ export function placementRow(p: Placement): Row {
   const { namespace, name } = p.metadata ?? {};
   return {
     key: id(p),
-    cells: [link(name, "placements", namespace, name), plain(namespace), satisfied(p), plain(p.status?.numberOfSelectedClusters), aged(p)],
+    cells: [link(name, "placements", namespace, name), plain(namespace), state(p), plain(p.status?.numberOfSelectedClusters), aged(p)],
   };
-}
-
-export function satisfied(p: Placement): Cell {
-  const wrong = find(p.status?.conditions, "PlacementMisconfigured");
-  if (wrong?.status === "True") {
-    return { text: "Misconfigured", tone: "bad", since: wrong.lastTransitionTime, more: wrong.message };
-  }
-  return state(find(p.status?.conditions, "PlacementSatisfied"), { True: "Satisfied", False: "Not satisfied", Unknown: "Not decided yet" });
 }
 
 export const decisionColumns = ["Cluster", "Decision", "Reason", "Age"];
@@ -351,22 +311,15 @@ export function fallen(by: string | undefined): string {
 
 export const workColumns = ["Work", "Cluster", "Applied", "Available", "Manifests", "Age"];
 
-/** current drops what was said of an earlier spec: it is not known of this one. */
-export function current(conditions: Condition[] | undefined, type: string, generation: number | undefined): Condition | undefined {
-  const c = find(conditions, type);
-  return c && c.observedGeneration !== undefined && generation !== undefined && c.observedGeneration < generation ? undefined : c;
-}
-
 export function workRow(w: ManifestWork): Row {
-  const { namespace, name, generation } = w.metadata ?? {};
-  const of = w.status?.conditions;
+  const { namespace, name } = w.metadata ?? {};
   return {
     key: id(w),
     cells: [
       link(name, "works", namespace, name),
       link(namespace, "clusters", namespace),
-      state(current(of, "Applied", generation), { True: "Applied", False: "Not applied", Unknown: "Not known yet" }),
-      state(current(of, "Available", generation), { True: "Available", False: "Not available", Unknown: "Not known yet" }),
+      state(w, "applied"),
+      state(w, "available"),
       plain(w.spec?.workload?.manifests?.length ?? 0),
       aged(w),
     ],
@@ -374,6 +327,7 @@ export function workRow(w: ManifestWork): Row {
 }
 
 export function manifestBlock(w: ManifestWork): Block {
+  const states = (w as Obj).states?.manifests;
   return {
     title: "Manifests",
     columns: ["Manifest", "Applied", "Available", "Feedback"],
@@ -388,8 +342,8 @@ export function manifestBlock(w: ManifestWork): Block {
         key: String(i),
         cells: [
           plain(`${r?.kind ?? r?.resource ?? ""} ${r?.namespace ? r.namespace + "/" : ""}${r?.name ?? ""}`),
-          state(find(m.conditions, "Applied"), { True: "Applied", False: "Not applied" }),
-          state(find(m.conditions, "Available"), { True: "Available", False: "Not available" }),
+          states?.[i]?.applied ?? notKnown,
+          states?.[i]?.available ?? notKnown,
           plain(values.join(", ")),
         ],
       };
@@ -407,41 +361,17 @@ export function replicaSetRow(r: ManifestWorkReplicaSet): Row {
     cells: [
       link(name, "works", "replicasets", namespace, name),
       plain(namespace),
-      rolledOut(r),
+      state(r),
       plain(s?.updated ?? 0),
       plain(s?.available ?? 0),
-      s?.degraded ? { text: String(s.degraded), tone: "bad" } : plain(0),
+      (r as Obj).states?.cells?.degraded ?? plain(s?.degraded ?? 0),
       plain(s?.desiredTotal ?? 0),
       aged(r),
     ],
   };
 }
 
-export function rolledOut(r: ManifestWorkReplicaSet): Cell {
-  const placed = find(r.status?.conditions, "PlacementVerified");
-  if (placed?.status === "False") {
-    return { text: "No clusters", tone: "bad", since: placed.lastTransitionTime, more: placed.message };
-  }
-  const c = find(r.status?.conditions, "PlacementRolledOut");
-  if (c?.status === "False" && c.reason === "Progressing") {
-    return { text: "Rolling out", tone: "wait", since: c.lastTransitionTime, more: c.message };
-  }
-  return state(c, { True: "Rolled out", False: "Not rolled out", Unknown: "Not known yet" });
-}
-
 export const accessColumns = ["Request", "Namespace", "Cluster", "State", "Waiting for", "Expires", "Age", "Kubeconfig"];
-
-/** waits is the first condition that is not True: what the request waits for. */
-export function waits(a: AccessRequest): string {
-  const c = a.status?.conditions?.find((c) => c.status !== "True");
-  return a.status?.phase === "Granted" || !c ? "" : [c.reason, c.message].filter(Boolean).join(": ");
-}
-
-export function accessState(a: AccessRequest): Cell {
-  const phase = a.status?.phase;
-  const tones: Record<string, Tone> = { Granted: "good", Denied: "bad", Failed: "bad" };
-  return phase ? { text: phase, tone: tones[phase] ?? "wait" } : { text: "Not processed yet", tone: "unknown" };
-}
 
 export function accessRow(a: AccessRequest): Row {
   const { namespace, name, creationTimestamp } = a.metadata ?? {};
@@ -454,8 +384,8 @@ export function accessRow(a: AccessRequest): Row {
       link(name, "access", namespace, name),
       plain(namespace),
       plain(ref ? `${ref.namespace}/${ref.name}` : a.spec?.requestRef ? `of request ${a.spec.requestRef.name}` : ""),
-      accessState(a),
-      plain(waits(a)),
+      state(a),
+      (a as Obj).states?.cells?.waits ?? plain(""),
       ttl === undefined || !creationTimestamp
         ? plain("Never")
         : { text: "", since: new Date(Date.parse(creationTimestamp) + ttl).toISOString() },
@@ -469,15 +399,6 @@ export function accessRow(a: AccessRequest): Row {
 
 export const edgeColumns = ["Placement", "Namespace", "Node", "Of", "Services", "State", "Age"];
 
-export function edgeState(p: EdgePlacement): Cell {
-  const s = p.status;
-  const tones: Record<string, Tone> = { Running: "good", Failed: "bad", Pending: "wait", Delivering: "wait", Removing: "wait" };
-  const more = [s?.reason, s?.message].filter(Boolean).join(": ");
-  return s?.state
-    ? { text: s.state, tone: tones[s.state] ?? "unknown", since: s.lastTransitionTime, more: s.state === "Running" ? undefined : more }
-    : { text: "Not known yet", tone: "unknown" };
-}
-
 export function edgeRow(p: EdgePlacement): Row {
   const { namespace, name } = p.metadata ?? {};
   return {
@@ -488,7 +409,7 @@ export function edgeRow(p: EdgePlacement): Row {
       plain(p.spec?.node),
       plain(`${p.spec?.origin?.kind ?? ""} ${p.spec?.origin?.name ?? ""}`),
       plain((p.spec?.services ?? []).map((s) => `${s.name} ${s.version} (${s.arch}) in ${s.targetNamespace}`).join(", ")),
-      edgeState(p),
+      state(p),
       aged(p),
     ],
   };
@@ -504,7 +425,7 @@ export function nodeRow(n: EdgeNode): Row {
       plain(n.metadata?.name),
       plain(n.spec?.nodeType),
       plain(n.spec?.pattern),
-      s?.reportTime ? { text: "", since: s.reportTime } : { text: "Never", tone: "unknown" },
+      state(n),
       plain(s?.cpu),
       plain(s?.memory),
       plain(s?.arch),
@@ -517,7 +438,6 @@ export function nodeRow(n: EdgeNode): Row {
 /** A Request is a CertificateSigningRequest, as far as the page reads it. */
 export interface Request extends Obj {
   spec?: { username?: string; signerName?: string };
-  status?: { certificate?: string; conditions?: Condition[] };
 }
 
 export const clusterNameLabel = "open-cluster-management.io/cluster-name";
@@ -525,18 +445,9 @@ export const requestColumns = ["Certificate request", "Cluster", "Requested by",
 
 export function requestRow(r: Request): Row {
   const cluster = r.metadata?.labels?.[clusterNameLabel];
-  const refused = r.status?.conditions?.find((c) => c.type === "Denied" || c.type === "Failed");
-  const approved = find(r.status?.conditions, "Approved");
-  const state: Cell = refused
-    ? { text: refused.type ?? "", tone: "bad", more: refused.message }
-    : r.status?.certificate
-      ? { text: "Issued", tone: "good" }
-      : approved
-        ? { text: "Approved, not issued yet", tone: "wait" }
-        : { text: "Pending", tone: "wait", since: r.metadata?.creationTimestamp };
   return {
     key: id(r),
-    cells: [plain(r.metadata?.name), link(cluster, "clusters", cluster), plain(r.spec?.username), state, aged(r)],
+    cells: [plain(r.metadata?.name), link(cluster, "clusters", cluster), plain(r.spec?.username), state(r), aged(r)],
   };
 }
 
@@ -547,14 +458,13 @@ export function joiningRow(c: ManagedCluster): Row {
   const accept = `hub accept --clusters ${quote(name)} --wait`;
   return {
     key: name,
-    cells: [link(name, "clusters", name), available(c), { text: "kubectl " + accept, command: accept }],
+    cells: [link(name, "clusters", name), state(c, "available"), { text: "kubectl " + accept, command: accept }],
   };
 }
 
 /** An APIService, as far as the page reads it. */
 export interface APIService extends Obj {
   spec?: { service?: { namespace?: string; name?: string } };
-  status?: { conditions?: Condition[] };
 }
 
 export const serviceColumns = ["API", "Available", "Served by"];
@@ -569,7 +479,7 @@ export function serviceRows(s: APIService): Row[] {
       key: id(s),
       cells: [
         plain(s.metadata?.name),
-        state(find(s.status?.conditions, "Available"), { True: "Available", False: "Not available" }),
+        state(s),
         plain(`${by.namespace}/${by.name}`),
       ],
     },

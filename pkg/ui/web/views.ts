@@ -200,7 +200,7 @@ const views: Record<string, Make> = {
             ["Being deleted since", w.metadata?.deletionTimestamp ? { text: "", since: w.metadata.deletionTimestamp } : undefined],
           ]),
           rows.manifestBlock(w),
-          rows.conditions(w.status?.conditions),
+          rows.conditions(w),
         ]),
       },
     ],
@@ -219,7 +219,7 @@ const views: Record<string, Make> = {
             ...rows.accessColumns.slice(1).map((c, i): [string, Cell | undefined] => [c, rows.accessRow(a).cells[i + 1]]),
             ["Why it is so", ask("Step by step", "accessrequest", namespace, name)],
           ]),
-          rows.conditions(a.status?.conditions),
+          rows.conditions(a),
         ]),
       },
     ],
@@ -294,7 +294,7 @@ function membersOf(set: string, labelSelector: string, title = "Members"): Secti
       args: " -o wide",
     }),
     blocks: table(rows.memberColumns, rows.memberRow, set ? "The set has no clusters that you may see." : "There are no sets with clusters that you may see."),
-    summary: (items, s) => rows.fleetSummary(items.map((m) => rows.memberRow(m as ClusterSetMember).cells[2]?.tone), s.rest, s.more, "member"),
+    summary: (items, s) => rows.fleetSummary(items.map((m) => rows.state(m, "available").tone), s.rest, s.more, "member"),
   };
 }
 
@@ -307,7 +307,7 @@ function fleet(labelSelector: string, accepted: string): Section {
       query: selectors({ labelSelector, fieldSelector: accepted && `spec.hubAcceptsClient=${accepted}` }),
     }),
     blocks: table(rows.clusterColumns, rows.clusterRow, "There are no such clusters."),
-    summary: (items, s) => rows.fleetSummary(items.map((c) => rows.available(c as ManagedCluster).tone), s.rest, s.more),
+    summary: (items, s) => rows.fleetSummary(items.map((c) => rows.state(c, "available").tone), s.rest, s.more),
     fallback: {
       ...membersOf("", labelSelector),
       note: "You may not list all clusters. These are the members of the sets that you may see: a cluster in several sets is there several times.",
@@ -318,7 +318,7 @@ function fleet(labelSelector: string, accepted: string): Section {
 function clusterView(name: string): Omit<View, "nav"> {
   const say = one<ManagedCluster>((c) => [
     rows.facts("Cluster", [
-      ["Available", rows.available(c)],
+      ["Available", rows.state(c, "available")],
       ["Why it is so, and who may do what", ask("Step by step", "cluster", name)],
       ["Kubernetes", rows.plain(c.status?.version?.kubernetes)],
       ["API servers", rows.plain((c.spec?.managedClusterClientConfigs ?? []).map((x) => x.url).join(", "))],
@@ -330,7 +330,7 @@ function clusterView(name: string): Omit<View, "nav"> {
       ["Being deleted since", c.metadata?.deletionTimestamp ? { text: "", since: c.metadata.deletionTimestamp } : undefined],
       ...(c.spec?.hubAcceptsClient ? [] : [["To accept it", rows.joiningRow(c).cells[2]] as [string, Cell | undefined]]),
     ]),
-    rows.conditions(c.status?.conditions),
+    rows.conditions(c),
     pairs("Labels", "It has no labels.", Object.entries(c.metadata?.labels ?? {})),
     pairs("Claims", "It has no claims.", (c.status?.clusterClaims ?? []).map((x) => [x.name ?? "", x.value ?? ""])),
   ]);
@@ -434,7 +434,7 @@ function setSections(name: string): Section[] {
       blocks: one<ManagedClusterSet>((s) => [
         rows.facts("Set", [
           ["Which clusters", rows.plain(rows.setWords(s))],
-          ["State", rows.filled(s)],
+          ["State", rows.state(s)],
           ["Created", rows.aged(s)],
         ]),
       ]),
@@ -478,13 +478,13 @@ function placementSections(namespace: string, name: string, clusterName: string)
       ...single(cluster + "/v1beta1", "placements", name, namespace),
       blocks: one<Placement>((p) => [
         rows.facts("Placement", [
-          ["Satisfied", rows.satisfied(p)],
+          ["Satisfied", rows.state(p)],
           ["Chosen", rows.plain(p.status?.numberOfSelectedClusters)],
           ["Wanted", rows.plain(p.spec?.numberOfClusters ?? "all that match")],
           ["Sets", rows.plain((p.spec?.clusterSets ?? []).join(", ") || "all that are bound in the namespace")],
           ["Created", rows.aged(p)],
         ]),
-        rows.conditions(p.status?.conditions),
+        rows.conditions(p),
       ]),
     },
     {
@@ -596,7 +596,7 @@ function replicaSetView(namespace: string, name: string): Omit<View, "nav"> {
               };
             }),
           },
-          rows.conditions(r.status?.conditions),
+          rows.conditions(r),
         ]),
       },
       // A label has at most 63 characters: works of a longer name have a hash, which cannot be asked for by the name.

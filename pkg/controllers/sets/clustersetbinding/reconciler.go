@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/inspect/doctor"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	switch {
 	case kit.IsGone(err):
 		// Upstream has no message here.
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonClusterSetNotFound, diagnosis.SetNotThere(binding.Spec.ClusterSet)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonClusterSetNotFound, doctor.SetNotThere(binding.Spec.ClusterSet)
 	case err != nil:
 		return reconcile.Result{}, err
 	}
