@@ -36,14 +36,14 @@ const UnknownVersion = kit.UnknownVersion
 
 // NewCommand returns the command. The version is the version of the binary.
 func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
-	return NewCommandWithFactory(&kit.Factory{IOStreams: streams, ConfigFlags: genericclioptions.NewConfigFlags(true), Version: version})
+	return NewCommandWithOptions(&kit.Options{IOStreams: streams, ConfigFlags: genericclioptions.NewConfigFlags(true), Version: version})
 }
 
-// NewCommandWithFactory returns the command for a factory, which it completes with the flags of the command line.
-func NewCommandWithFactory(g *kit.Factory) *cobra.Command {
+// NewCommandWithOptions returns the command for options, to which it adds the flags of all commands.
+func NewCommandWithOptions(opts *kit.Options) *cobra.Command {
 	// kubectl's --cluster is a cluster of the kubeconfig, and clusteradm's is a managed cluster. Only the latter is supported here.
-	g.ConfigFlags.ClusterName = nil
-	g.ConfigFlags.Namespace = nil
+	opts.ConfigFlags.ClusterName = nil
+	opts.ConfigFlags.Namespace = nil
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Set up a hub, and let clusters join and leave it",
@@ -61,48 +61,48 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.SetIn(g.In)
-	cmd.SetOut(g.Out)
-	cmd.SetErr(g.ErrOut)
+	cmd.SetIn(opts.In)
+	cmd.SetOut(opts.Out)
+	cmd.SetErr(opts.ErrOut)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	g.AddFlags(cmd)
-	cmd.AddCommand(install.NewInitCommand(g), join.NewCommand(g), clusters.NewAcceptCommand(g), join.NewUnjoinCommand(g), newGetCommand(g),
-		clusters.NewLabelCommand(g), sets.NewMembersCommand(g), install.NewIAMRoleCommand(g), access.NewCommand(g), access.NewTokenCommand(g),
-		newVersionCommand(g), ui.NewCommand(g), clusters.NewDenyCommand(g), install.NewCleanCommand(g), newAgentCommand(g),
-		kit.NewGroup("edge", "Move edge nodes and services to a hub", edge.NewImportCommand(g)),
-		kit.NewGroup("explain", "Show why a placement chooses what it chooses", placements.NewExplainCommand(g)),
-		kit.NewGroup("create", "Create a set of clusters, a placement or a work", sets.NewCreateCommand(g), placements.NewCreateCommand(g), works.NewCreateCommand(g)),
-		works.NewCommand(g), works.NewRolloutCommand(g), edge.NewDeployCheckCommand(g),
-		why.NewCommand(g), inspect.NewDoctorCommand(g), inspect.NewTreeCommand(g), inspect.NewTopCommand(g),
-		kit.NewGroup("delete", "Delete a set or a work, or remove a cluster from the hub", clusters.NewDeleteCommand(g), sets.NewDeleteCommand(g), works.NewDeleteCommand(g)))
-	cmd.AddCommand(sets.NewBindCommands(g)...)
-	cmd.AddCommand(sets.NewGrantCommands(g)...)
-	upstreams := kit.NewGroup("clusterset", "Same as bind and unbind", sets.NewBindCommands(g)...)
+	opts.AddFlags(cmd)
+	cmd.AddCommand(install.NewInitCommand(opts), join.NewCommand(opts), clusters.NewAcceptCommand(opts), join.NewUnjoinCommand(opts), newGetCommand(opts),
+		clusters.NewLabelCommand(opts), sets.NewMembersCommand(opts), install.NewIAMRoleCommand(opts), access.NewCommand(opts), access.NewTokenCommand(opts),
+		newVersionCommand(opts), ui.NewCommand(opts), clusters.NewDenyCommand(opts), install.NewCleanCommand(opts), newAgentCommand(opts),
+		kit.NewGroup("edge", "Move edge nodes and services to a hub", edge.NewImportCommand(opts)),
+		kit.NewGroup("explain", "Show why a placement chooses what it chooses", placements.NewExplainCommand(opts)),
+		kit.NewGroup("create", "Create a set of clusters, a placement or a work", sets.NewCreateCommand(opts), placements.NewCreateCommand(opts), works.NewCreateCommand(opts)),
+		works.NewCommand(opts), works.NewRolloutCommand(opts), edge.NewDeployCheckCommand(opts),
+		why.NewCommand(opts), inspect.NewDoctorCommand(opts), inspect.NewTreeCommand(opts), inspect.NewTopCommand(opts),
+		kit.NewGroup("delete", "Delete a set or a work, or remove a cluster from the hub", clusters.NewDeleteCommand(opts), sets.NewDeleteCommand(opts), works.NewDeleteCommand(opts)))
+	cmd.AddCommand(sets.NewBindCommands(opts)...)
+	cmd.AddCommand(sets.NewGrantCommands(opts)...)
+	upstreams := kit.NewGroup("clusterset", "Same as bind and unbind", sets.NewBindCommands(opts)...)
 	upstreams.Hidden = true // for users who know clusteradm
 	cmd.AddCommand(upstreams)
 	return cmd
 }
 
-func newGetCommand(g *kit.Factory) *cobra.Command {
+func newGetCommand(opts *kit.Options) *cobra.Command {
 	return kit.NewGroup("get", "Show the clusters, sets, placements or works of a hub, or the agents of a management cluster, or get a token for clusters to join",
-		clusters.NewGetCommand(g), sets.NewGetCommand(g), placements.NewGetCommand(g), works.NewGetCommand(g), join.NewGetKlusterletsCommand(g), install.NewGetTokenCommand(g))
+		clusters.NewGetCommand(opts), sets.NewGetCommand(opts), placements.NewGetCommand(opts), works.NewGetCommand(opts), join.NewGetKlusterletsCommand(opts), install.NewGetTokenCommand(opts))
 }
 
-func newAgentCommand(g *kit.Factory) *cobra.Command {
+func newAgentCommand(opts *kit.Options) *cobra.Command {
 	return kit.NewGroup("agent", "Install or uninstall an edge agent in a cluster, or in one namespace of it; upgrade the agents of many clusters",
-		join.NewAgentInstallCommand(g), join.NewAgentUninstallCommand(g), works.NewAgentUpgradeCommand(g))
+		join.NewAgentInstallCommand(opts), join.NewAgentUninstallCommand(opts), works.NewAgentUpgradeCommand(opts))
 }
 
-func newVersionCommand(g *kit.Factory) *cobra.Command {
+func newVersionCommand(opts *kit.Options) *cobra.Command {
 	out := kit.NewFormat("text", "json")
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return out.Print(g.Out, map[string]string{"version": g.Version}, "kubectl-hub %s\n", g.Version)
+			return out.Print(opts.Out, map[string]string{"version": opts.Version}, "kubectl-hub %s\n", opts.Version)
 		},
 	}
 	out.AddTo(cmd)

@@ -29,7 +29,7 @@ import (
 )
 
 type accessOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out                 *kit.Format
 	namespace           string
@@ -41,8 +41,8 @@ type accessOptions struct {
 }
 
 // NewCommand returns the command access.
-func NewCommand(g *kit.Factory) *cobra.Command {
-	o := &accessOptions{Factory: g, out: kit.NewFormat("text", "kubeconfig")}
+func NewCommand(opts *kit.Options) *cobra.Command {
+	o := &accessOptions{Options: opts, out: kit.NewFormat("text", "kubeconfig")}
 	cmd := &cobra.Command{
 		Use:   "access CLUSTER --cluster-role NAME",
 		Short: "Get access to a cluster, and a context for it in the kubeconfig",
@@ -171,7 +171,7 @@ func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) 
 }
 
 // requestName returns the name of the AccessRequest. It depends on the user and the cluster alone.
-func (o *accessOptions) requestName(ctx context.Context, h *kit.Hub) (string, error) {
+func (o *accessOptions) requestName(ctx context.Context, h *kit.HubClient) (string, error) {
 	self, err := h.Kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("getting your user name from the hub: %w", err)
@@ -181,7 +181,7 @@ func (o *accessOptions) requestName(ctx context.Context, h *kit.Hub) (string, er
 }
 
 // request creates the request, or updates it to the desired permissions.
-func (o *accessOptions) request(ctx context.Context, h *kit.Hub, name string, wanted *v1alpha1.TokenConfig) error {
+func (o *accessOptions) request(ctx context.Context, h *kit.HubClient, name string, wanted *v1alpha1.TokenConfig) error {
 	requests := h.Clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	have, err := requests.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -222,7 +222,7 @@ func (o *accessOptions) timeToLive() *duration.Duration {
 	return &duration.Duration{Duration: o.ttl}
 }
 
-func (o *accessOptions) awaitGranted(ctx context.Context, h *kit.Hub, name string) error {
+func (o *accessOptions) awaitGranted(ctx context.Context, h *kit.HubClient, name string) error {
 	what := fmt.Sprintf("AccessRequest %s/%s", o.namespace, name)
 	return o.Await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		r, err := h.Clusters.OpenMCPV1alpha1().AccessRequests(o.namespace).Get(ctx, name, metav1.GetOptions{})
@@ -251,7 +251,7 @@ func conditionsOf(r *v1alpha1.AccessRequest) string {
 }
 
 // end deletes the request, and waits until it is gone and the access is revoked.
-func (o *accessOptions) end(ctx context.Context, h *kit.Hub, entry *accessContext) error {
+func (o *accessOptions) end(ctx context.Context, h *kit.HubClient, entry *accessContext) error {
 	requests := h.Clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	err := requests.Delete(ctx, entry.request, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

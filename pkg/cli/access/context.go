@@ -28,7 +28,7 @@ const accessTokenCommand = "access-token"
 
 // accessContext is the context of a cluster in the kubeconfig that the flags select. Context, cluster and user have the same name.
 type accessContext struct {
-	*kit.Factory
+	*kit.Options
 	name, request, namespace string
 	access                   clientcmd.ConfigAccess
 	kubeconfig               *clientcmdapi.Config
@@ -36,7 +36,7 @@ type accessContext struct {
 
 // contextFor returns the context for a request. It fails if a context with that name belongs to something else.
 func (o *accessOptions) contextFor(request string) (*accessContext, error) {
-	c := &accessContext{Factory: o.Factory, name: o.cluster.Namespace + "--" + o.cluster.Name, request: request, namespace: o.namespace,
+	c := &accessContext{Options: o.Options, name: o.cluster.Namespace + "--" + o.cluster.Name, request: request, namespace: o.namespace,
 		access: o.ConfigFlags.ToRawKubeConfigLoader().ConfigAccess()}
 	var err error
 	c.kubeconfig, err = c.access.GetStartingConfig()
@@ -126,7 +126,7 @@ func (c *accessContext) remove() error {
 }
 
 // NewTokenCommand returns the command that the kubeconfigs written by access run.
-func NewTokenCommand(g *kit.Factory) *cobra.Command {
+func NewTokenCommand(opts *kit.Options) *cobra.Command {
 	request, lifetime := "", time.Hour
 	cmd := &cobra.Command{
 		Use:    accessTokenCommand + " --request NAMESPACE/NAME",
@@ -134,7 +134,7 @@ func NewTokenCommand(g *kit.Factory) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printAccessToken(cmd.Context(), g, request, lifetime)
+			return printAccessToken(cmd.Context(), opts, request, lifetime)
 		},
 	}
 	cmd.Flags().StringVar(&request, "request", "", "The AccessRequest.")
@@ -142,12 +142,12 @@ func NewTokenCommand(g *kit.Factory) *cobra.Command {
 	return cmd
 }
 
-func printAccessToken(ctx context.Context, g *kit.Factory, request string, lifetime time.Duration) error {
+func printAccessToken(ctx context.Context, opts *kit.Options, request string, lifetime time.Duration) error {
 	namespace, name, found := strings.Cut(request, "/")
 	if !found || namespace == "" || name == "" {
 		return fmt.Errorf("--request must be NAMESPACE/NAME, not %q", request)
 	}
-	config, err := g.RESTConfig()
+	config, err := opts.RESTConfig()
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func printAccessToken(ctx context.Context, g *kit.Factory, request string, lifet
 	if err != nil {
 		return kit.ExplainUnreachable(config.Host, err, "check --context and --kubeconfig")
 	}
-	return json.NewEncoder(g.Out).Encode(clientauthenticationv1.ExecCredential{
+	return json.NewEncoder(opts.Out).Encode(clientauthenticationv1.ExecCredential{
 		TypeMeta: metav1.TypeMeta{APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Kind: "ExecCredential"},
 		Status: &clientauthenticationv1.ExecCredentialStatus{
 			Token: token.Status.Token, ExpirationTimestamp: &token.Status.ExpirationTimestamp,

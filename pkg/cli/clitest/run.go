@@ -84,23 +84,23 @@ func Run(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string
 // RunIn runs a command until the context ends, as if the user presses Ctrl-C.
 func RunIn(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	return RunWith(ctx, t, &kit.Factory{PollInterval: time.Millisecond}, kubeconfig, args...)
+	return RunWith(ctx, t, &kit.Options{PollInterval: time.Millisecond}, kubeconfig, args...)
 }
 
-// RunWith runs a command with a factory.
-func RunWith(ctx context.Context, t *testing.T, g *kit.Factory, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+// RunWith runs a command with options of all commands.
+func RunWith(ctx context.Context, t *testing.T, opts *kit.Options, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	// An endless wait fails this test, and not the whole package.
-	return RunFor(ctx, t, time.Minute, g, kubeconfig, args...)
+	return RunFor(ctx, t, time.Minute, opts, kubeconfig, args...)
 }
 
-// RunFor runs a command with a factory and a time limit.
-func RunFor(ctx context.Context, t *testing.T, limit time.Duration, g *kit.Factory, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+// RunFor runs a command with options of all commands and a time limit.
+func RunFor(ctx context.Context, t *testing.T, limit time.Duration, opts *kit.Options, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	g.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
-	g.ConfigFlags, g.Version = genericclioptions.NewConfigFlags(true), "v1.2.3"
-	cmd := cli.NewCommandWithFactory(g)
+	opts.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	opts.ConfigFlags, opts.Version = genericclioptions.NewConfigFlags(true), "v1.2.3"
+	cmd := cli.NewCommandWithOptions(opts)
 	at := 0
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
 		at = 1 // the last argument is the one to complete

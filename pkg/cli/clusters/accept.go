@@ -25,7 +25,7 @@ import (
 )
 
 type acceptOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out            *kit.Format
 	clusters, more []string
@@ -38,8 +38,8 @@ type acceptOptions struct {
 }
 
 // NewAcceptCommand returns the command accept.
-func NewAcceptCommand(g *kit.Factory) *cobra.Command {
-	o := &acceptOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewAcceptCommand(opts *kit.Options) *cobra.Command {
+	o := &acceptOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "accept --clusters NAME,...",
 		Short: "Accept clusters on the hub",
@@ -55,7 +55,7 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	kit.AddClusterFlags(g, cmd, &o.clusters, &o.more)
+	kit.AddClusterFlags(opts, cmd, &o.clusters, &o.more)
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
 		"Users who request the clusters' certificates. The hub approves the first certificate for these users only, also when "+
 			"they request it after the clusters were accepted. They use a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")
@@ -156,7 +156,7 @@ func (a *acceptance) String() string {
 	return text + " (certificate, not requested yet)"
 }
 
-func (o *acceptOptions) accept(ctx context.Context, h *kit.Hub, name string) (*acceptance, error) {
+func (o *acceptOptions) accept(ctx context.Context, h *kit.HubClient, name string) (*acceptance, error) {
 	cluster, err := o.find(ctx, h, name)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *kit.Hub, name string) (*a
 }
 
 // patch accepts the cluster that was read, and fails if it was replaced since then. It sets the key that was read, if there is one.
-func (o *acceptOptions) patch(ctx context.Context, h *kit.Hub, cluster *clusterv1.ManagedCluster, key string) (*clusterv1.ManagedCluster, error) {
+func (o *acceptOptions) patch(ctx context.Context, h *kit.HubClient, cluster *clusterv1.ManagedCluster, key string) (*clusterv1.ManagedCluster, error) {
 	metadata := map[string]any{"uid": cluster.UID}
 	if annotations := o.annotations(key); len(annotations) > 0 {
 		metadata["annotations"] = annotations
@@ -241,7 +241,7 @@ func (o *acceptOptions) annotations(key string) map[string]string {
 }
 
 // find returns the cluster. It waits for the cluster to exist if the user asked to wait.
-func (o *acceptOptions) find(ctx context.Context, h *kit.Hub, name string) (cluster *clusterv1.ManagedCluster, err error) {
+func (o *acceptOptions) find(ctx context.Context, h *kit.HubClient, name string) (cluster *clusterv1.ManagedCluster, err error) {
 	err = o.Await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err = h.Clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) && o.Wait {
@@ -256,7 +256,7 @@ func (o *acceptOptions) find(ctx context.Context, h *kit.Hub, name string) (clus
 }
 
 // awaitAvailable waits until the agent of an accepted cluster connects with its own identity.
-func (o *acceptOptions) awaitAvailable(ctx context.Context, h *kit.Hub, name string) error {
+func (o *acceptOptions) awaitAvailable(ctx context.Context, h *kit.HubClient, name string) error {
 	return o.Await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := h.Clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

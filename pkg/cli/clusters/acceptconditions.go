@@ -22,7 +22,7 @@ const checks = int(2 * time.Second / kit.PollInterval)
 
 // checkConditions warns about accepted clusters that the hub cannot register, such as those of a driver that is not enabled in hub-controller-manager. Only
 // the controller knows, and it reports this as a condition of the cluster.
-func (o *acceptOptions) checkConditions(ctx context.Context, h *kit.Hub, accepted []acceptance) {
+func (o *acceptOptions) checkConditions(ctx context.Context, h *kit.HubClient, accepted []acceptance) {
 	failures := map[string]string{}
 	pending := slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return a.warned || !a.Changed && !a.Adopted })
 	if len(pending) == 0 {

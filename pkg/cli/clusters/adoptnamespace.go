@@ -24,7 +24,7 @@ const adoptFlag = "adopt-namespace"
 
 // adopt labels an existing namespace with the cluster's name. The hub knows the namespaces of clusters by this label, and agents get permissions
 // there. adopt does not change a namespace that has any objects in it, such as a RoleBinding by which others could write works for the cluster.
-func (o *acceptOptions) adopt(ctx context.Context, h *kit.Hub, cluster string) (adopted bool, err error) {
+func (o *acceptOptions) adopt(ctx context.Context, h *kit.HubClient, cluster string) (adopted bool, err error) {
 	namespace, err := h.Kube.CoreV1().Namespaces().Get(ctx, cluster, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil // the hub creates it

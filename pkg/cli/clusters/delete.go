@@ -17,14 +17,14 @@ import (
 )
 
 type deleteClusterOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out *kit.Format
 }
 
 // NewDeleteCommand returns the command delete cluster.
-func NewDeleteCommand(g *kit.Factory) *cobra.Command {
-	o := &deleteClusterOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewDeleteCommand(opts *kit.Options) *cobra.Command {
+	o := &deleteClusterOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "cluster NAME",
 		Aliases: []string{"clusters"},
@@ -35,7 +35,7 @@ func NewDeleteCommand(g *kit.Factory) *cobra.Command {
 			"with the cluster's name, or managedclustersets/clusters with the name of a set that it is in.",
 		Example:           kit.Example("kubectl hub delete cluster c1 --wait"),
 		Args:              kit.OneArg("a cluster"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.ClusterNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.ClusterNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	o.out.AddTo(cmd)
@@ -61,7 +61,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 			warned = true
 			o.Warn("the agent of managed cluster %s still runs: run kubectl hub unjoin --cluster-name %[1]s on the cluster to remove it", name)
 		}
-		return struct{}{}, kit.DeleteAndWait(ctx, o.Factory, &o.WaitFlags, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+		return struct{}{}, kit.DeleteAndWait(ctx, o.Options, &o.WaitFlags, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 			return c.Delete(ctx, name, options)
 		}, func(ctx context.Context) (metav1.Object, error) {
 			cluster, err := c.Get(ctx, name)

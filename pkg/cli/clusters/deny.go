@@ -21,15 +21,15 @@ import (
 )
 
 type denyOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out            *kit.Format
 	clusters, more []string
 }
 
 // NewDenyCommand returns the command deny.
-func NewDenyCommand(g *kit.Factory) *cobra.Command {
-	o := &denyOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewDenyCommand(opts *kit.Options) *cobra.Command {
+	o := &denyOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "deny --clusters NAME,...",
 		Short: "Withdraw the acceptance of clusters",
@@ -40,7 +40,7 @@ func NewDenyCommand(g *kit.Factory) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.out.AddTo(cmd)
-	kit.AddClusterFlags(g, cmd, &o.clusters, &o.more)
+	kit.AddClusterFlags(opts, cmd, &o.clusters, &o.more)
 	o.AddWait(cmd.Flags(), "the hub has revoked the rights")
 	return cmd
 }
@@ -85,7 +85,7 @@ func (o *denyOptions) run(ctx context.Context) error {
 }
 
 // denyCluster denies the cluster that was read, and fails if it was replaced since then.
-func denyCluster(ctx context.Context, h *kit.Hub, name string) (changed bool, err error) {
+func denyCluster(ctx context.Context, h *kit.HubClient, name string) (changed bool, err error) {
 	clusters := h.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !cluster.Spec.HubAcceptsClient {
@@ -99,7 +99,7 @@ func denyCluster(ctx context.Context, h *kit.Hub, name string) (changed bool, er
 }
 
 // awaitDenied waits until the hub reports that all permissions of the cluster are revoked. A cluster that was never accepted had none.
-func (o *denyOptions) awaitDenied(ctx context.Context, h *kit.Hub, name string) error {
+func (o *denyOptions) awaitDenied(ctx context.Context, h *kit.HubClient, name string) error {
 	return o.Await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := h.Clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

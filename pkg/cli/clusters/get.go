@@ -21,7 +21,7 @@ import (
 )
 
 // NewGetCommand returns the command get clusters.
-func NewGetCommand(g *kit.Factory) *cobra.Command {
+func NewGetCommand(opts *kit.Options) *cobra.Command {
 	set, out := "", kit.NewTable()
 	cmd := &cobra.Command{
 		Use:     "clusters",
@@ -33,7 +33,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 			if err := out.Validate(); err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -42,23 +42,23 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 				return err
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, list)
+				return out.PrintObjects(opts.Out, list)
 			}
 			if len(list.Items) == 0 {
-				_, err := fmt.Fprintln(g.ErrOut, "No clusters found.")
+				_, err := fmt.Fprintln(opts.ErrOut, "No clusters found.")
 				return err
 			}
-			return out.PrintRows(g.Out, clusterRows(list))
+			return out.PrintRows(opts.Out, clusterRows(list))
 		},
 	}
 	cmd.Flags().StringVar(&set, "clusterset", "", "Show only the members of this set, with any type of selector.")
-	kit.Must(cmd.RegisterFlagCompletionFunc("clusterset", g.CompletionFunc(kit.SetNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("clusterset", opts.CompletionFunc(kit.SetNames)))
 	out.AddTo(cmd)
 	return cmd
 }
 
 // listClustersOf returns the clusters of a set, or all clusters. The hub determines the members: sets select in several ways.
-func listClustersOf(ctx context.Context, h *kit.Hub, set string) (*clusterv1.ManagedClusterList, error) {
+func listClustersOf(ctx context.Context, h *kit.HubClient, set string) (*clusterv1.ManagedClusterList, error) {
 	options := metav1.ListOptions{}
 	var members *viewv1alpha1.ClusterSetMemberList
 	if set != "" {

@@ -97,9 +97,9 @@ func TestAccept_MatchesDecisionOfHub(t *testing.T) {
 				cluster.Annotations = map[string]string{registration.AnnotationAgentKey: test.key(key)}
 			}
 			accept := func(skip bool) (*acceptance, *clusterv1.ManagedCluster, string, error) {
-				g, out := newCaptured()
-				o := &acceptOptions{Factory: g, requesters: test.requesters, skipCheck: skip}
-				h := &kit.Hub{Kube: fake.NewClientset(request.DeepCopy()), Clusters: clusterfake.NewClientset(cluster.DeepCopy())}
+				opts, out := newCaptured()
+				o := &acceptOptions{Options: opts, requesters: test.requesters, skipCheck: skip}
+				h := &kit.HubClient{Kube: fake.NewClientset(request.DeepCopy()), Clusters: clusterfake.NewClientset(cluster.DeepCopy())}
 				a, err := o.accept(t.Context(), h, "c1")
 				after, getErr := h.Clusters.ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{})
 				if getErr != nil {
@@ -138,7 +138,7 @@ func TestApprove_ReportsOtherDecision(t *testing.T) {
 	} {
 		made := newCSR(t, "agent", tokenUser)
 		made.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: as, Status: "True"}}
-		h := &kit.Hub{Kube: fake.NewClientset(made)}
+		h := &kit.HubClient{Kube: fake.NewClientset(made)}
 		err := approveRequest(t.Context(), h, "c1", request{Name: made.Name, Key: keyOf(t, made)})
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", as, err, want)

@@ -19,7 +19,7 @@ import (
 )
 
 // NewLabelCommand returns the command label.
-func NewLabelCommand(g *kit.Factory) *cobra.Command {
+func NewLabelCommand(opts *kit.Options) *cobra.Command {
 	out, overwrite := kit.NewFormat("text", "json"), false
 	cmd := &cobra.Command{
 		Use:   "label CLUSTER KEY=VALUE... KEY-...",
@@ -35,13 +35,13 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 			}
 			return nil
 		},
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.ClusterNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.ClusterNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changes, err := parseLabels(args[1:])
 			if err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 				Name   string            `json:"name"`
 				Labels map[string]string `json:"labels"`
 			}{cluster.Name, cluster.Labels}
-			return out.Print(g.Out, result, "%s\n", kit.Outcome("managedcluster", cluster.Name, "labeled"))
+			return out.Print(opts.Out, result, "%s\n", kit.Outcome("managedcluster", cluster.Name, "labeled"))
 		},
 	}
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "Change labels that already have another value.")
@@ -90,7 +90,7 @@ func parseLabels(args []string) (map[string]*string, error) {
 	return changes, nil
 }
 
-func labelCluster(ctx context.Context, h *kit.Hub, name string, changes map[string]*string, overwrite bool) (*clusterv1.ManagedCluster, error) {
+func labelCluster(ctx context.Context, h *kit.HubClient, name string, changes map[string]*string, overwrite bool) (*clusterv1.ManagedCluster, error) {
 	return kit.Reach(h, func(c kit.ManagedClusters) (*clusterv1.ManagedCluster, error) {
 		metadata := map[string]any{"labels": changes}
 		if !overwrite {

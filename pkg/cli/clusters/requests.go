@@ -55,7 +55,7 @@ func requesters(requests []request) []string {
 
 // requestsOf returns the pending requests of a cluster. For a cluster that is about to be accepted, it returns an error for what an admin must check
 // first: a requester who neither uses a bootstrap token nor is expected, and several keys.
-func (o *acceptOptions) requestsOf(ctx context.Context, h *kit.Hub, cluster *clusterv1.ManagedCluster, check bool) ([]request, error) {
+func (o *acceptOptions) requestsOf(ctx context.Context, h *kit.HubClient, cluster *clusterv1.ManagedCluster, check bool) ([]request, error) {
 	pending, err := pendingRequests(ctx, h, cluster.Name)
 	if err != nil {
 		if o.csr == "" && (o.skipCheck || !check) {
@@ -160,7 +160,7 @@ func madeWith(cluster *clusterv1.ManagedCluster) string {
 }
 
 // pendingRequests returns the undecided requests for certificates of a cluster.
-func pendingRequests(ctx context.Context, h *kit.Hub, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
+func pendingRequests(ctx context.Context, h *kit.HubClient, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list, err := h.Kube.CertificatesV1().CertificateSigningRequests().List(ctx,
 		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
 	if err != nil {
@@ -173,7 +173,7 @@ func pendingRequests(ctx context.Context, h *kit.Hub, cluster string) ([]certifi
 }
 
 // approveRequest does what kubectl certificate approve does, for the request that was read. The hub pins the key of a request that an admin approves.
-func approveRequest(ctx context.Context, h *kit.Hub, cluster string, observed request) error {
+func approveRequest(ctx context.Context, h *kit.HubClient, cluster string, observed request) error {
 	csrs, name := h.Kube.CertificatesV1().CertificateSigningRequests(), observed.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		csr, err := csrs.Get(ctx, name, metav1.GetOptions{})
@@ -200,7 +200,7 @@ func approveRequest(ctx context.Context, h *kit.Hub, cluster string, observed re
 }
 
 // leftToAdmin returns why the hub does not approve the requests of an accepted cluster, or "".
-func leftToAdmin(ctx context.Context, h *kit.Hub, cluster *clusterv1.ManagedCluster) string {
+func leftToAdmin(ctx context.Context, h *kit.HubClient, cluster *clusterv1.ManagedCluster) string {
 	if kit.ARNOf(cluster) != "" {
 		return ""
 	}

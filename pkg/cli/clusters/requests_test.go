@@ -30,10 +30,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// newCaptured returns a factory, and what it prints to stderr.
-func newCaptured() (*kit.Factory, *bytes.Buffer) {
+// newCaptured returns the options of a command, and what it prints to stderr.
+func newCaptured() (*kit.Options, *bytes.Buffer) {
 	out := &bytes.Buffer{}
-	return &kit.Factory{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
+	return &kit.Options{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
 }
 
 const tokenUser = "system:bootstrap:abcdef"
@@ -123,13 +123,13 @@ func TestAccept_ShowsKeysAndChoosesNone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, out := newCaptured()
-			o := &acceptOptions{Factory: g}
+			opts, out := newCaptured()
+			o := &acceptOptions{Options: opts}
 			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
 			if test.change != nil {
 				test.change(o, c)
 			}
-			h := &kit.Hub{Kube: fake.NewClientset(agent.DeepCopy()), Clusters: clusterfake.NewClientset(c)}
+			h := &kit.HubClient{Kube: fake.NewClientset(agent.DeepCopy()), Clusters: clusterfake.NewClientset(c)}
 			for _, rival := range test.rivals {
 				if _, err := h.Kube.CertificatesV1().CertificateSigningRequests().Create(t.Context(), rival.DeepCopy(), metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
@@ -179,8 +179,8 @@ func TestAccept_EscapesControlCharacters(t *testing.T) {
 		"the user": {requester: forging}, "the condition": {condition: forging},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, errOut := newCaptured()
-			o := &acceptOptions{Factory: g, csr: "agent"}
+			opts, errOut := newCaptured()
+			o := &acceptOptions{Options: opts, csr: "agent"}
 			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
 			if test.annotation != "" {
 				o.csr, c.Annotations = "", map[string]string{test.annotation: forging}
@@ -189,7 +189,7 @@ func TestAccept_EscapesControlCharacters(t *testing.T) {
 				o.csr = ""
 				c.Status.Conditions = []metav1.Condition{{Type: registration.ConditionRequestWaits, Status: metav1.ConditionTrue, Message: forging}}
 			}
-			h := &kit.Hub{Kube: fake.NewClientset(newCSR(t, "agent", cmp.Or(test.requester, tokenUser)),
+			h := &kit.HubClient{Kube: fake.NewClientset(newCSR(t, "agent", cmp.Or(test.requester, tokenUser)),
 				newCSRFor(t, "forged", tokenUser, pkix.Name{CommonName: "a", OrganizationalUnit: []string{forging}})),
 				Clusters: clusterfake.NewClientset(c)}
 			a, err := o.accept(t.Context(), h, "c1")
@@ -209,8 +209,8 @@ func TestAccept_EscapesControlCharacters(t *testing.T) {
 }
 
 func TestAccept_LimitsRequesters(t *testing.T) {
-	g, _ := newCaptured()
-	o := &acceptOptions{Factory: g, clusters: []string{"c1"}, requesters: slices.Repeat([]string{tokenUser}, 100)}
+	opts, _ := newCaptured()
+	o := &acceptOptions{Options: opts, clusters: []string{"c1"}, requesters: slices.Repeat([]string{tokenUser}, 100)}
 	if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "--requesters: ") {
 		t.Errorf("got %v", err)
 	}

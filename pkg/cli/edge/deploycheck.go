@@ -37,8 +37,8 @@ type deployCheckOptions struct {
 }
 
 // NewDeployCheckCommand returns the command deploycheck.
-func NewDeployCheckCommand(g *kit.Factory) *cobra.Command {
-	o := &deployCheckOptions{edgeFiles: edgeFiles{Factory: g, nodesByFile: true}, in: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}
+func NewDeployCheckCommand(opts *kit.Options) *cobra.Command {
+	o := &deployCheckOptions{edgeFiles: edgeFiles{Options: opts, nodesByFile: true}, in: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:   "deploycheck (-f FILE... | --policy NAME | --pattern NAME)",
 		Short: "Show what a policy or a pattern would deploy to which edge nodes, and why not to the others",
@@ -70,7 +70,7 @@ kubectl hub deploycheck --policy web -n shop -o wide`),
 	fs.StringVar(&o.pattern, "pattern", "", "Pattern to evaluate, in the same way. All nodes are evaluated as if they had it.")
 	fs.StringSliceVar(&o.nodes, "node", nil, "Nodes of the hub to evaluate, besides those of the files.")
 	fs.BoolVar(&o.all, "all", false, "Evaluate all nodes of the hub that the namespace reaches, and none of the files. This is the default if the files have no nodes.")
-	for flag, list := range map[string]func(context.Context, *kit.Hub) ([]string, error){"policy": o.policyNames, "pattern": o.patternNames, "node": nodeNames} {
+	for flag, list := range map[string]func(context.Context, *kit.HubClient) ([]string, error){"policy": o.policyNames, "pattern": o.patternNames, "node": nodeNames} {
 		kit.Must(cmd.RegisterFlagCompletionFunc(flag, o.CompletionFunc(list)))
 	}
 	o.facts.addTo(cmd)

@@ -33,7 +33,7 @@ const (
 
 // edgeFiles are the flags that select the files to read, and their format.
 type edgeFiles struct {
-	*kit.Factory
+	*kit.Options
 	files         []string
 	organizations map[string]string
 	variables     map[string]string

@@ -26,9 +26,9 @@ func FuzzEdgeFiles(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	g := &kit.Factory{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}}
+	opts := &kit.Options{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files := &edgeFiles{Factory: g, nodesByFile: true}
+		files := &edgeFiles{Options: opts, nodesByFile: true}
 		objects, err := files.parse("f.json", data, "shop")
 		if err != nil {
 			return

@@ -39,8 +39,8 @@ type importOptions struct {
 }
 
 // NewImportCommand returns the command edge import.
-func NewImportCommand(g *kit.Factory) *cobra.Command {
-	o := &importOptions{edgeFiles: edgeFiles{Factory: g}, in: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}
+func NewImportCommand(opts *kit.Options) *cobra.Command {
+	o := &importOptions{edgeFiles: edgeFiles{Options: opts}, in: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:   "import -f FILE...",
 		Short: "Import node policies, services, deployment policies and patterns from files of Open Horizon",

@@ -12,7 +12,7 @@ import (
 )
 
 // policyNames returns the policies of the namespace of the check.
-func (o *deployCheckOptions) policyNames(ctx context.Context, h *kit.Hub) (names []string, err error) {
+func (o *deployCheckOptions) policyNames(ctx context.Context, h *kit.HubClient) (names []string, err error) {
 	namespace, err := o.in.Name()
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (o *deployCheckOptions) policyNames(ctx context.Context, h *kit.Hub) (names
 }
 
 // patternNames returns the patterns of the namespace of the check.
-func (o *deployCheckOptions) patternNames(ctx context.Context, h *kit.Hub) (names []string, err error) {
+func (o *deployCheckOptions) patternNames(ctx context.Context, h *kit.HubClient) (names []string, err error) {
 	namespace, err := o.in.Name()
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (o *deployCheckOptions) patternNames(ctx context.Context, h *kit.Hub) (name
 }
 
 // nodeNames returns the edge nodes of the hub.
-func nodeNames(ctx context.Context, h *kit.Hub) (names []string, err error) {
+func nodeNames(ctx context.Context, h *kit.HubClient) (names []string, err error) {
 	list, err := h.Clusters.EdgeV1alpha1().EdgeNodes().List(ctx, metav1.ListOptions{Limit: kit.MaxCompletions})
 	if err != nil {
 		return nil, err

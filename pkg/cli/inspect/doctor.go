@@ -30,7 +30,7 @@ import (
 const errorFound = 2
 
 type doctorOptions struct {
-	*kit.Factory
+	*kit.Options
 	managed   bool
 	namespace string
 	patience  time.Duration
@@ -40,8 +40,8 @@ type doctorOptions struct {
 }
 
 // NewDoctorCommand returns the command doctor.
-func NewDoctorCommand(g *kit.Factory) *cobra.Command {
-	o := &doctorOptions{Factory: g, namespace: registration.AgentNamespace, patience: time.Hour, out: kit.NewFormat("text", "json", "yaml")}
+func NewDoctorCommand(opts *kit.Options) *cobra.Command {
+	o := &doctorOptions{Options: opts, namespace: registration.AgentNamespace, patience: time.Hour, out: kit.NewFormat("text", "json", "yaml")}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what is wrong with a hub, or with the agent of a managed cluster",

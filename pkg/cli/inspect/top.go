@@ -27,15 +27,15 @@ import (
 const topRows = 50
 
 type topOptions struct {
-	*kit.Factory
+	*kit.Options
 	out    *kit.Format
 	sortBy string
 	limit  int
 }
 
 // NewTopCommand returns the command top.
-func NewTopCommand(g *kit.Factory) *cobra.Command {
-	return kit.NewGroup("top", "Compare the clusters, sets or agents of a hub", newTopClustersCommand(g), newTopSetsCommand(g), newTopAgentsCommand(g))
+func NewTopCommand(opts *kit.Options) *cobra.Command {
+	return kit.NewGroup("top", "Compare the clusters, sets or agents of a hub", newTopClustersCommand(opts), newTopSetsCommand(opts), newTopAgentsCommand(opts))
 }
 
 func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
@@ -47,7 +47,7 @@ func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
 }
 
 // open checks the flags before any request is sent.
-func (o *topOptions) open(check func(order string) error) (*kit.Hub, error) {
+func (o *topOptions) open(check func(order string) error) (*kit.HubClient, error) {
 	if o.limit < 0 {
 		return nil, fmt.Errorf("--limit must be 0 or more, not %d", o.limit)
 	}
@@ -76,8 +76,8 @@ func (o *topOptions) show(result any, rows *metav1.Table, shown, all int, notes 
 	return l.Err
 }
 
-func newTopClustersCommand(g *kit.Factory) *cobra.Command {
-	o := &topOptions{Factory: g}
+func newTopClustersCommand(opts *kit.Options) *cobra.Command {
+	o := &topOptions{Options: opts}
 	cmd := &cobra.Command{
 		Use:     "clusters",
 		Aliases: []string{"cluster"},
@@ -93,8 +93,8 @@ func newTopClustersCommand(g *kit.Factory) *cobra.Command {
 	return cmd
 }
 
-func newTopAgentsCommand(g *kit.Factory) *cobra.Command {
-	o := &topOptions{Factory: g}
+func newTopAgentsCommand(opts *kit.Options) *cobra.Command {
+	o := &topOptions{Options: opts}
 	cmd := &cobra.Command{
 		Use:     "agents",
 		Aliases: []string{"agent"},
@@ -189,8 +189,8 @@ func printableRow(cells ...string) (row metav1.TableRow) {
 	return row
 }
 
-func newTopSetsCommand(g *kit.Factory) *cobra.Command {
-	o := &topOptions{Factory: g}
+func newTopSetsCommand(opts *kit.Options) *cobra.Command {
+	o := &topOptions{Options: opts}
 	cmd := &cobra.Command{
 		Use:     "sets",
 		Aliases: []string{"set", "clustersets"},

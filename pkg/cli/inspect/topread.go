@@ -26,7 +26,7 @@ import (
 
 // listClusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
 // what was not visible.
-func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*tree.ClusterUse, notes []string, err error) {
+func listClusterUses(ctx context.Context, h *kit.HubClient) (uses map[string]*tree.ClusterUse, notes []string, err error) {
 	uses, err = kit.Reach(h, func(c kit.ManagedClusters) (map[string]*tree.ClusterUse, error) {
 		found := map[string]*tree.ClusterUse{}
 		return found, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
@@ -48,7 +48,7 @@ func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*tree.Clu
 	}
 	for _, part := range []struct {
 		what string
-		read func(context.Context, *kit.Hub, map[string]*tree.ClusterUse) error
+		read func(context.Context, *kit.HubClient, map[string]*tree.ClusterUse) error
 	}{{"when agents last renewed their leases", addLeases}, {"the number of works", addWorkCounts}} {
 		err := part.read(ctx, h, uses)
 		switch {
@@ -62,7 +62,7 @@ func listClusterUses(ctx context.Context, h *kit.Hub) (uses map[string]*tree.Clu
 }
 
 // hubVersion returns the version of hub-apiserver from its Deployment, or "" if the user may not get it.
-func hubVersion(ctx context.Context, h *kit.Hub) string {
+func hubVersion(ctx context.Context, h *kit.HubClient) string {
 	d, err := h.Kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, "hub-apiserver", metav1.GetOptions{})
 	if err != nil {
 		return ""
@@ -70,7 +70,7 @@ func hubVersion(ctx context.Context, h *kit.Hub) string {
 	return doctor.VersionOf(d)
 }
 
-func addLeases(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse) error {
+func addLeases(ctx context.Context, h *kit.HubClient, uses map[string]*tree.ClusterUse) error {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()}
 	return paging.EachItem(ctx, h.Kube.CoordinationV1().Leases(metav1.NamespaceAll).List, options, func(lease *coordinationv1.Lease) error {
 		if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
@@ -81,7 +81,7 @@ func addLeases(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse
 }
 
 // addWorkCounts reads only the metadata of works: the works themselves may be large.
-func addWorkCounts(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse) error {
+func addWorkCounts(ctx context.Context, h *kit.HubClient, uses map[string]*tree.ClusterUse) error {
 	client, err := metadata.NewForConfig(h.Config)
 	if err != nil {
 		return fmt.Errorf("configuring the connection to the hub: %w", err)
@@ -103,7 +103,7 @@ func addWorkCounts(ctx context.Context, h *kit.Hub, uses map[string]*tree.Cluste
 }
 
 // listSetUses counts the members of the sets that the user may get. Sets without members are only included if the user may list sets.
-func listSetUses(ctx context.Context, h *kit.Hub) (map[string]*tree.SetUse, error) {
+func listSetUses(ctx context.Context, h *kit.HubClient) (map[string]*tree.SetUse, error) {
 	uses := map[string]*tree.SetUse{}
 	list, err := h.ListSets(ctx, metav1.ListOptions{})
 	if err != nil && !apierrors.IsForbidden(err) {

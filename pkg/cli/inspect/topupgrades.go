@@ -19,7 +19,7 @@ import (
 )
 
 // addUpgrades adds the state of the works of kubectl hub agent upgrade. Outdated agents without such a work are marked as outdated.
-func addUpgrades(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse, hubVersion string) error {
+func addUpgrades(ctx context.Context, h *kit.HubClient, uses map[string]*tree.ClusterUse, hubVersion string) error {
 	for _, u := range uses {
 		if registration.AgentOutdated(hubVersion, u.Agent) {
 			u.Upgrade, u.UpgradeState = "outdated", tree.UpgradeOutdated
@@ -29,7 +29,7 @@ func addUpgrades(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterU
 	return paging.EachItem(ctx, sets.List, options, func(set *workv1alpha1.ManifestWorkReplicaSet) error { return addUpgrade(ctx, h, uses, set) })
 }
 
-func addUpgrade(ctx context.Context, h *kit.Hub, uses map[string]*tree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
+func addUpgrade(ctx context.Context, h *kit.HubClient, uses map[string]*tree.ClusterUse, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	want := upgradeVersion(&set.Spec.ManifestWorkTemplate)
 	return paging.EachItem(ctx, h.Clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List, kit.WorksOfReplicaSet(set), func(w *workv1.ManifestWork) error {
 		if u := uses[w.Namespace]; u != nil {

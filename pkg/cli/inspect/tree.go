@@ -18,15 +18,15 @@ import (
 )
 
 type treeOptions struct {
-	*kit.Factory
+	*kit.Options
 	out *kit.Format
 	all bool
 }
 
 // NewTreeCommand returns the command tree.
-func NewTreeCommand(g *kit.Factory) *cobra.Command {
+func NewTreeCommand(opts *kit.Options) *cobra.Command {
 	return kit.NewGroup("tree", "Show the objects of a set, a cluster or a placement, and expand those that are not healthy",
-		newTreeSetCommand(g), newTreeClusterCommand(g), newTreePlacementCommand(g))
+		newTreeSetCommand(opts), newTreeClusterCommand(opts), newTreePlacementCommand(opts))
 }
 
 // treeRights is a part of the help of each command.
@@ -39,8 +39,8 @@ func (o *treeOptions) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.all, "all", false, "Expand healthy objects, too, and group nothing.")
 }
 
-func newTreeSetCommand(g *kit.Factory) *cobra.Command {
-	o := &treeOptions{Factory: g}
+func newTreeSetCommand(opts *kit.Options) *cobra.Command {
+	o := &treeOptions{Options: opts}
 	cmd := &cobra.Command{
 		Use:     "set SET",
 		Aliases: []string{"clusterset"},
@@ -49,15 +49,15 @@ func newTreeSetCommand(g *kit.Factory) *cobra.Command {
 			"set: that shows its members. " + treeRights,
 		Example:           kit.Example("kubectl hub tree set production"),
 		Args:              kit.OneArg("a cluster set"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.SetNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.SetNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), o.readSet(args[0])) },
 	}
 	o.addTo(cmd)
 	return cmd
 }
 
-func newTreeClusterCommand(g *kit.Factory) *cobra.Command {
-	o := &treeOptions{Factory: g}
+func newTreeClusterCommand(opts *kit.Options) *cobra.Command {
+	o := &treeOptions{Options: opts}
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
 		Short: "Show the conditions of a cluster, its sets, access requests, namespaces and works",
@@ -66,15 +66,15 @@ func newTreeClusterCommand(g *kit.Factory) *cobra.Command {
 			"the cluster or one of its sets. " + treeRights,
 		Example:           kit.Example("kubectl hub tree cluster paris-1"),
 		Args:              kit.OneArg("a cluster"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.ClusterNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.ClusterNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), o.readCluster(args[0])) },
 	}
 	o.addTo(cmd)
 	return cmd
 }
 
-func newTreePlacementCommand(g *kit.Factory) *cobra.Command {
-	o, in := &treeOptions{Factory: g}, &kit.NamespaceFlag{Factory: g}
+func newTreePlacementCommand(opts *kit.Options) *cobra.Command {
+	o, in := &treeOptions{Options: opts}, &kit.NamespaceFlag{Options: opts}
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",
 		Short: "Show the clusters that a placement has chosen, and their works",
@@ -82,7 +82,7 @@ func newTreePlacementCommand(g *kit.Factory) *cobra.Command {
 			"sets on each of them. It needs the permission to get the placement. " + treeRights,
 		Example:           kit.Example("kubectl hub tree placement web -n dev"),
 		Args:              kit.OneArg("a placement"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(in.PlacementNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(in.PlacementNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := in.Name()
 			if err != nil {
@@ -102,7 +102,7 @@ func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeR
 		return err
 	}
 	whole := o.all || o.out.Value != "text"
-	root, err := read(ctx, &treeReader{Hub: h, whole: whole, now: time.Now()})
+	root, err := read(ctx, &treeReader{HubClient: h, whole: whole, now: time.Now()})
 	if err != nil {
 		return err
 	}

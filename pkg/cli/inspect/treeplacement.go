@@ -98,7 +98,7 @@ func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen [
 			known[n.Name] = n
 		}
 	}
-	_, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (any, error) {
+	_, err := kit.Reach(r.HubClient, func(c kit.ManagedClusters) (any, error) {
 		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{}, func(c *clusterv1.ManagedCluster) error {
 			take(tree.Cluster(c))
 			return nil

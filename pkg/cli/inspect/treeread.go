@@ -39,7 +39,7 @@ const (
 
 // treeReader reads what a user may see.
 type treeReader struct {
-	*kit.Hub
+	*kit.HubClient
 	// whole keeps all details of healthy objects.
 	whole bool
 	now   time.Time
@@ -122,7 +122,7 @@ func countStates(root *tree.Node) string {
 
 // tell adds the state of the clusters themselves. Members have the state without reasons.
 func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*tree.Node) error {
-	_, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (any, error) {
+	_, err := kit.Reach(r.HubClient, func(c kit.ManagedClusters) (any, error) {
 		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{LabelSelector: selector}, func(c *clusterv1.ManagedCluster) error {
 			if n := found[c.Name]; n != nil {
 				*n = *tree.Cluster(c)
@@ -190,7 +190,7 @@ func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[s
 func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader) (*tree.Node, error) {
 	return func(ctx context.Context, r *treeReader) (*tree.Node, error) {
 		var root *tree.Node
-		c, err := kit.Reach(r.Hub, func(c kit.ManagedClusters) (*clusterv1.ManagedCluster, error) { return c.Get(ctx, name) })
+		c, err := kit.Reach(r.HubClient, func(c kit.ManagedClusters) (*clusterv1.ManagedCluster, error) { return c.Get(ctx, name) })
 		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}

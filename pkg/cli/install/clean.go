@@ -18,7 +18,7 @@ import (
 )
 
 type cleanOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	management.ModeFlags
 	out   *kit.Format
@@ -27,8 +27,8 @@ type cleanOptions struct {
 }
 
 // NewCleanCommand returns the command clean.
-func NewCleanCommand(g *kit.Factory) *cobra.Command {
-	o := &cleanOptions{Factory: g, ModeFlags: management.ModeFlags{Mode: management.ModeDetached}, out: kit.NewFormat("text", "json")}
+func NewCleanCommand(opts *kit.Options) *cobra.Command {
+	o := &cleanOptions{Options: opts, ModeFlags: management.ModeFlags{Mode: management.ModeDetached}, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "clean --name NAME",
 		Short: "Remove a hub whose servers run on a management cluster",
@@ -56,7 +56,7 @@ func (o *cleanOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.Limit(ctx)
 	defer cancel()
-	m, err := management.Connect(ctx, o.Factory, &o.ModeFlags)
+	m, err := management.Connect(ctx, o.Options, &o.ModeFlags)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ type iamRole struct {
 }
 
 type iamRoleOptions struct {
-	*kit.Factory
+	*kit.Options
 	out             *kit.Format
 	hubARN          string
 	managedARN      string
@@ -57,8 +57,8 @@ type iamRoleOptions struct {
 }
 
 // NewIAMRoleCommand returns the command iam-role.
-func NewIAMRoleCommand(g *kit.Factory) *cobra.Command {
-	o := &iamRoleOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewIAMRoleCommand(opts *kit.Options) *cobra.Command {
+	o := &iamRoleOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "iam-role --hub-cluster-arn ARN [--managed-cluster-arn ARN] --oidc-provider ISSUER",
 		Short: "Print the commands that create the IAM role of the hub or of a managed cluster, for registration by AWS IAM",

@@ -57,8 +57,8 @@ type initOptions struct {
 }
 
 // NewInitCommand returns the command init.
-func NewInitCommand(g *kit.Factory) *cobra.Command {
-	o := &initOptions{tokenOptions: tokenOptions{Factory: g, out: kit.NewFormat("text", "json")}}
+func NewInitCommand(opts *kit.Options) *cobra.Command {
+	o := &initOptions{tokenOptions: tokenOptions{Options: opts, out: kit.NewFormat("text", "json")}}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare a hub for clusters to join it, and print the join command",
@@ -86,7 +86,7 @@ kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kub
 		"clusters, for "+kit.AuthAWS+". Defaults to that of the Deployment "+deploy.Manager+".")
 	cmd.Flags().BoolVar(&o.printOnly, printFlag, false, "Only print how to run "+deploy.Manager+" with the drivers of --registration-auth. Without it, init changes "+
 		"the flags of its Deployment and the annotation of its ServiceAccount for "+kit.AuthAWS+".")
-	o.outside.addTo(cmd, g.Version)
+	o.outside.addTo(cmd, opts.Version)
 	o.AddWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
@@ -201,7 +201,7 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 }
 
 // awaitHub waits, if requested, for the API and for the default set, because the controllers create it.
-func (o *initOptions) awaitHub(ctx context.Context) (h *kit.Hub, err error) {
+func (o *initOptions) awaitHub(ctx context.Context) (h *kit.HubClient, err error) {
 	if !o.Wait {
 		h, err = o.Hub()
 		if err != nil {
@@ -230,7 +230,7 @@ func (o *initOptions) awaitHub(ctx context.Context) (h *kit.Hub, err error) {
 }
 
 // tryCertificate requests a client certificate, approves it, and checks that it is issued. The key is discarded.
-func (o *initOptions) tryCertificate(ctx context.Context, h *kit.Hub) (err error) {
+func (o *initOptions) tryCertificate(ctx context.Context, h *kit.HubClient) (err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err

@@ -137,11 +137,11 @@ func (o *initOptions) wanted() *unstructured.Unstructured {
 
 // runOutside runs all checks before it creates anything, and can be run again wherever it was interrupted.
 func (o *initOptions) runOutside(ctx context.Context) error {
-	m, err := management.Connect(ctx, o.tokenOptions.Factory, &o.outside.ModeFlags)
+	m, err := management.Connect(ctx, o.tokenOptions.Options, &o.outside.ModeFlags)
 	if err != nil {
 		return err
 	}
-	if err := o.outside.hub.Try(ctx, o.Factory); err != nil {
+	if err := o.outside.hub.Try(ctx, o.Options); err != nil {
 		return err
 	}
 	if o.outside.hub.ClusterUID == m.UID {
@@ -186,7 +186,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 }
 
 // checkClusterManager returns an error if a ClusterManager of that name exists and is for something else.
-func checkClusterManager(ctx context.Context, m *management.Cluster, o *initOptions) error {
+func checkClusterManager(ctx context.Context, m *management.Client, o *initOptions) error {
 	have, name := &operatorv1.ClusterManager{}, o.outside.name
 	err := m.Get(ctx, client.ObjectKey{Name: name}, have)
 	switch {
@@ -208,7 +208,7 @@ func checkClusterManager(ctx context.Context, m *management.Cluster, o *initOpti
 }
 
 // awaitClusterManager waits until the hub serves its API.
-func awaitClusterManager(ctx context.Context, m *management.Cluster, name string) error {
+func awaitClusterManager(ctx context.Context, m *management.Client, name string) error {
 	return m.Await(ctx, "the hub "+name+" to be available", func(ctx context.Context) (bool, string, error) {
 		c := &operatorv1.ClusterManager{}
 		if err := m.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {

@@ -43,7 +43,7 @@ type registering struct {
 
 // configureDrivers configures the drivers of hub-controller-manager, or prints how to do that, unless they are already set. The default is
 // certificates.
-func (o *initOptions) configureDrivers(ctx context.Context, h *kit.Hub) error {
+func (o *initOptions) configureDrivers(ctx context.Context, h *kit.HubClient) error {
 	m := h.Manager(ctx)
 	rolePath, boundary := o.rolePath, o.boundary
 	if m != nil {
@@ -96,7 +96,7 @@ func (o *initOptions) explain(r *registering, changed bool) {
 
 // configure changes the Deployment of hub-controller-manager and its ServiceAccount, unless another program manages them. A change that would affect
 // the permissions of clusters that have joined is left to an admin.
-func (o *initOptions) configure(ctx context.Context, h *kit.Hub, m *kit.Manager, r *registering) (changed bool, err error) {
+func (o *initOptions) configure(ctx context.Context, h *kit.HubClient, m *kit.Manager, r *registering) (changed bool, err error) {
 	if o.printOnly || m == nil || r.role == "" || !slices.Contains(o.auths, kit.AuthAWS) {
 		return false, nil
 	}
@@ -153,7 +153,7 @@ func notToConfigure(deployment *appsv1.Deployment, m *kit.Manager, r *registerin
 }
 
 // giveRole sets the role of the pods of hub-controller-manager. It does not replace a role that is already set.
-func (o *initOptions) giveRole(ctx context.Context, h *kit.Hub, name, role string) error {
+func (o *initOptions) giveRole(ctx context.Context, h *kit.HubClient, name, role string) error {
 	accounts := h.Kube.CoreV1().ServiceAccounts(deploy.ManagerNamespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		account, err := accounts.Get(ctx, cmp.Or(name, metav1.NamespaceDefault), metav1.GetOptions{})

@@ -45,7 +45,7 @@ const (
 
 // tokenOptions are the flags of the commands that print the join command.
 type tokenOptions struct {
-	*kit.Factory
+	*kit.Options
 	out            *kit.Format
 	auths          []string
 	hubARN         string
@@ -122,8 +122,8 @@ func (o *tokenOptions) validate() error {
 }
 
 // NewGetTokenCommand returns the command get token.
-func NewGetTokenCommand(g *kit.Factory) *cobra.Command {
-	o := &tokenOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewGetTokenCommand(opts *kit.Options) *cobra.Command {
+	o := &tokenOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Create a token for clusters to join the hub, and print the join command",
@@ -132,7 +132,7 @@ func NewGetTokenCommand(g *kit.Factory) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func (j *joining) commands() string {
 }
 
 // print creates a token, and prints how to use it.
-func (o *tokenOptions) print(ctx context.Context, h *kit.Hub, heading string) error {
+func (o *tokenOptions) print(ctx context.Context, h *kit.HubClient, heading string) error {
 	j, err := o.newJoining(ctx, h)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (o *tokenOptions) print(ctx context.Context, h *kit.Hub, heading string) er
 		"The token is valid until %s.\n", heading, j.commands(), j.Expires.Format(time.RFC3339))
 }
 
-func (o *tokenOptions) newJoining(ctx context.Context, h *kit.Hub) (*joining, error) {
+func (o *tokenOptions) newJoining(ctx context.Context, h *kit.HubClient) (*joining, error) {
 	config := rest.CopyConfig(h.Config)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -213,7 +213,7 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *kit.Hub) (*joining, er
 }
 
 // pathOf returns the path of the hub's roles for agents: the value of the flag or, if it is not set, the one that the hub is configured with.
-func (o *tokenOptions) pathOf(ctx context.Context, h *kit.Hub) (irsa.RolePath, error) {
+func (o *tokenOptions) pathOf(ctx context.Context, h *kit.HubClient) (irsa.RolePath, error) {
 	if o.rolePath != "" || !slices.Contains(o.auths, kit.AuthAWS) {
 		return irsa.ParseRolePath(o.rolePath)
 	}
@@ -243,7 +243,7 @@ func (o *tokenOptions) joinCommand(j *joining, auth string, path irsa.RolePath) 
 	return strings.Join(append(args, "--wait", "--cluster-name", "<cluster_name>"), " ")
 }
 
-func (o *tokenOptions) newAccountToken(ctx context.Context, h *kit.Hub) (string, metav1.Time, error) {
+func (o *tokenOptions) newAccountToken(ctx context.Context, h *kit.HubClient) (string, metav1.Time, error) {
 	account := strings.Split(registration.BootstrapServiceAccount, ":")
 	namespace, name := account[2], account[3]
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(o.ttl.Seconds()))}}
@@ -258,7 +258,7 @@ func (o *tokenOptions) newAccountToken(ctx context.Context, h *kit.Hub) (string,
 }
 
 // newBootstrapToken creates a bootstrap token. It also deletes those that have expired: a hub need not run the controller for that.
-func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *kit.Hub) (string, metav1.Time, error) {
+func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *kit.HubClient) (string, metav1.Time, error) {
 	secrets := h.Kube.CoreV1().Secrets(metav1.NamespaceSystem)
 	id, secret := strings.ToLower(rand.Text()[:6]), strings.ToLower(rand.Text()[:16])
 	expires := metav1.NewTime(time.Now().Add(o.ttl).Truncate(time.Second))

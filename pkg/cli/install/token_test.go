@@ -266,7 +266,7 @@ func TestInit_CertificateSigningFails(t *testing.T) {
 	// EKS accepts the request, and never decides it.
 	silent, config := clitest.NewPrepared(t)
 	delete(silent.On, "PUT "+clitest.Trial+"/approval")
-	_, stderr, err := clitest.RunWith(t.Context(), t, &kit.Factory{PollInterval: time.Millisecond, TrialTimeout: 100 * time.Millisecond}, config, "init")
+	_, stderr, err := clitest.RunWith(t.Context(), t, &kit.Options{PollInterval: time.Millisecond, TrialTimeout: 100 * time.Millisecond}, config, "init")
 	if err != nil || silent.Get(clitest.Trial) != nil {
 		t.Errorf("%v: there are %q", err, silent.Paths())
 	}

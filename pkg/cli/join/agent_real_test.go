@@ -115,7 +115,7 @@ func (w *teams) do(kubeconfig, verb string, args ...string) (stdout, stderr stri
 	if verb == "install" {
 		all = append(all, w.args...)
 	}
-	return clitest.RunFor(w.t.Context(), w.t, await.Limit, &kit.Factory{PollInterval: 50 * time.Millisecond}, kubeconfig, all...)
+	return clitest.RunFor(w.t.Context(), w.t, await.Limit, &kit.Options{PollInterval: 50 * time.Millisecond}, kubeconfig, all...)
 }
 
 func (w *teams) must(kubeconfig, verb string, args ...string) (stdout, stderr string) {

@@ -103,9 +103,9 @@ func TestJoin_ReportsClusterURL(t *testing.T) {
 		{"far", "", "--cluster-server-url=https://c1.example.com"}, {"near", "", ""}, {"nowhere", "", ""},
 		{"near", "https://other:6443", "--cluster-server-url=https://other:6443"},
 	} {
-		g := &kit.Factory{ConfigFlags: genericclioptions.NewConfigFlags(true)}
-		*g.ConfigFlags.KubeConfig, *g.ConfigFlags.Context = file, c.context
-		o := &joinOptions{Factory: g, serverURL: c.flag}
+		opts := &kit.Options{ConfigFlags: genericclioptions.NewConfigFlags(true)}
+		*opts.ConfigFlags.KubeConfig, *opts.ConfigFlags.Context = file, c.context
+		o := &joinOptions{Options: opts, serverURL: c.flag}
 		if err := o.validateServerURL(); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestJoin_ReportsClusterURL(t *testing.T) {
 }
 
 func TestJoin_UpgradableIsForAgentsOnTheirCluster(t *testing.T) {
-	o := newJoinOptions(&kit.Factory{})
+	o := newJoinOptions(&kit.Options{})
 	o.upgradable, o.detached.Mode = true, management.ModeDetached
 	if err := o.validateUpgradable(); err == nil || !strings.Contains(err.Error(), "--upgradable is for an agent that runs on its cluster") {
 		t.Errorf("of a detached agent: %v", err)
@@ -155,7 +155,7 @@ func TestNameOfCluster(t *testing.T) {
 		}
 		flags := genericclioptions.NewConfigFlags(true)
 		flags.KubeConfig = &file
-		o := &installOptions{joinOptions: &joinOptions{Factory: &kit.Factory{ConfigFlags: flags}, namespace: test.namespace, scoped: test.namespace != ""}}
+		o := &installOptions{joinOptions: &joinOptions{Options: &kit.Options{ConfigFlags: flags}, namespace: test.namespace, scoped: test.namespace != ""}}
 		got := o.nameOfCluster()
 		if len(test.cluster) > 60 {
 			if len(got) > 63 || !strings.HasPrefix(got, "aaa") || strings.Contains(got, "--") || registration.CheckName(got) != nil {

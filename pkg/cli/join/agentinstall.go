@@ -44,8 +44,8 @@ type installOptions struct {
 }
 
 // NewAgentInstallCommand returns the command agent install.
-func NewAgentInstallCommand(g *kit.Factory) *cobra.Command {
-	o := &installOptions{joinOptions: newJoinOptions(g), edgeNamespace: edgeNamespace}
+func NewAgentInstallCommand(opts *kit.Options) *cobra.Command {
+	o := &installOptions{joinOptions: newJoinOptions(opts), edgeNamespace: edgeNamespace}
 	cmd := &cobra.Command{
 		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE]",
 		Short: "Install an edge agent, or upgrade the existing one",
@@ -190,7 +190,7 @@ func (o *installOptions) run(ctx context.Context) error {
 // complete sets missing values from the installed agent or from the kubeconfig. If manifests are printed, it does not read the cluster.
 func (o *installOptions) complete(ctx context.Context) error {
 	if o.out.Value != "yaml" {
-		m, err := managedCluster(o.joinOptions.Factory, o.namespace)
+		m, err := managedCluster(o.joinOptions.Options, o.namespace)
 		if err != nil {
 			return err
 		}

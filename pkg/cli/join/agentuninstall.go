@@ -19,8 +19,8 @@ import (
 )
 
 // NewAgentUninstallCommand returns the command agent uninstall.
-func NewAgentUninstallCommand(g *kit.Factory) *cobra.Command {
-	o := &unjoinOptions{Factory: g, out: kit.NewFormat("text", "json"), namespace: registration.AgentNamespace}
+func NewAgentUninstallCommand(opts *kit.Options) *cobra.Command {
+	o := &unjoinOptions{Options: opts, out: kit.NewFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "uninstall --namespace NAMESPACE",
 		Short: "Have the agent of a namespace leave its hub, and remove it",
@@ -46,7 +46,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	}
 	ctx, cancel := o.Limit(ctx)
 	defer cancel()
-	m, err := managedCluster(o.Factory, o.namespace)
+	m, err := managedCluster(o.Options, o.namespace)
 	if err != nil {
 		return err
 	}

@@ -157,11 +157,11 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 	if o.out.Value == "yaml" {
 		return o.printDetached(secrets)
 	}
-	m, err := management.Connect(ctx, o.Factory, &o.detached.ModeFlags)
+	m, err := management.Connect(ctx, o.Options, &o.detached.ModeFlags)
 	if err != nil {
 		return err
 	}
-	if err := o.detached.managed.Try(ctx, o.Factory); err != nil {
+	if err := o.detached.managed.Try(ctx, o.Options); err != nil {
 		return err
 	}
 	if o.detached.managed.ClusterUID == m.UID {
@@ -209,7 +209,7 @@ func (o *joinOptions) printDetached(secrets []*unstructured.Unstructured) error 
 }
 
 // checkKlusterlet returns an error if a Klusterlet of that name exists and is for something else.
-func checkKlusterlet(ctx context.Context, m *management.Cluster, o *joinOptions, known bool) error {
+func checkKlusterlet(ctx context.Context, m *management.Client, o *joinOptions, known bool) error {
 	have := &operatorv1.Klusterlet{}
 	err := m.Get(ctx, client.ObjectKey{Name: o.detached.name}, have)
 	switch {
@@ -239,7 +239,7 @@ func checkKlusterlet(ctx context.Context, m *management.Cluster, o *joinOptions,
 }
 
 // checkKlusterletSecrets returns an error if the existing secrets are for another hub or cluster, even if the names are the same.
-func checkKlusterletSecrets(ctx context.Context, m *management.Cluster, o *joinOptions, other string) error {
+func checkKlusterletSecrets(ctx context.Context, m *management.Client, o *joinOptions, other string) error {
 	of, namespace := "Klusterlet "+o.detached.name, o.detached.namespace()
 	if err := m.CheckSecret(ctx, namespace, operatorv1.ExternalManagedKubeconfig, of, o.detached.managed.Parsed.Server(), other); err != nil {
 		return err

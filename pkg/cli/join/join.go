@@ -31,7 +31,7 @@ import (
 const clusterCAFile = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 type joinOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out         *kit.Format
 	way         wayToHub
@@ -61,14 +61,14 @@ type joinOptions struct {
 	roles *irsa.Identity
 }
 
-func newJoinOptions(g *kit.Factory) *joinOptions {
-	return &joinOptions{Factory: g, out: kit.NewFormat("text", "json", "yaml"), auth: kit.AuthCSR, image: kit.ImageOf(kit.AgentImage, g.Version),
+func newJoinOptions(opts *kit.Options) *joinOptions {
+	return &joinOptions{Options: opts, out: kit.NewFormat("text", "json", "yaml"), auth: kit.AuthCSR, image: kit.ImageOf(kit.AgentImage, opts.Version),
 		namespace: registration.AgentNamespace, detached: detachedOptions{ModeFlags: management.ModeFlags{Mode: management.ModeDefault}}}
 }
 
 // NewCommand returns the command join.
-func NewCommand(g *kit.Factory) *cobra.Command {
-	o := newJoinOptions(g)
+func NewCommand(opts *kit.Options) *cobra.Command {
+	o := newJoinOptions(opts)
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
 		Short: "Join the managed cluster to a hub",
@@ -94,7 +94,7 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 		},
 	}
 	o.addTo(cmd)
-	o.detached.addTo(cmd, g.Version)
+	o.detached.addTo(cmd, opts.Version)
 	return cmd
 }
 
@@ -252,7 +252,7 @@ func (o *joinOptions) deploy(ctx context.Context, check func(*managed, []*unstru
 	if o.out.Value == "yaml" {
 		return printManifests(o.Out, objects)
 	}
-	m, err := managedCluster(o.Factory, o.namespace)
+	m, err := managedCluster(o.Options, o.namespace)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 }
 
 // awaitKlusterlet waits until the agent works with the hub, and prints what must happen next.
-func awaitKlusterlet(ctx context.Context, m *management.Cluster, name string) error {
+func awaitKlusterlet(ctx context.Context, m *management.Client, name string) error {
 	return m.Await(ctx, "Klusterlet "+name+" to be available", func(ctx context.Context) (bool, string, error) {
 		k := &operatorv1.Klusterlet{}
 		if err := m.Get(ctx, client.ObjectKey{Name: name}, k); err != nil {
@@ -71,7 +71,7 @@ func awaitKlusterlet(ctx context.Context, m *management.Cluster, name string) er
 }
 
 // agentPodState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the conditions.
-func agentPodState(ctx context.Context, m *management.Cluster, k *operatorv1.Klusterlet) (string, error) {
+func agentPodState(ctx context.Context, m *management.Client, k *operatorv1.Klusterlet) (string, error) {
 	name := k.RegistrationDeployment()
 	if k.IsSingleton() {
 		name = k.AgentDeployment()
@@ -81,7 +81,7 @@ func agentPodState(ctx context.Context, m *management.Cluster, k *operatorv1.Klu
 }
 
 // NewGetKlusterletsCommand returns the command get klusterlets.
-func NewGetKlusterletsCommand(g *kit.Factory) *cobra.Command {
+func NewGetKlusterletsCommand(opts *kit.Options) *cobra.Command {
 	out, at := kit.NewTable(), &management.ModeFlags{Mode: management.ModeDetached}
 	cmd := &cobra.Command{
 		Use:     "klusterlets",
@@ -93,7 +93,7 @@ func NewGetKlusterletsCommand(g *kit.Factory) *cobra.Command {
 			if err := out.Validate(); err != nil {
 				return err
 			}
-			m, err := management.Connect(cmd.Context(), g, at)
+			m, err := management.Connect(cmd.Context(), opts, at)
 			if err != nil {
 				return err
 			}
@@ -102,13 +102,13 @@ func NewGetKlusterletsCommand(g *kit.Factory) *cobra.Command {
 				return err
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, list)
+				return out.PrintObjects(opts.Out, list)
 			}
 			if len(list.Items) == 0 {
-				_, err := fmt.Fprintln(g.ErrOut, "No klusterlets found.")
+				_, err := fmt.Fprintln(opts.ErrOut, "No klusterlets found.")
 				return err
 			}
-			return out.PrintRows(g.Out, klusterletRows(list))
+			return out.PrintRows(opts.Out, klusterletRows(list))
 		},
 	}
 	at.AddManagementTo(cmd.Flags())
@@ -117,7 +117,7 @@ func NewGetKlusterletsCommand(g *kit.Factory) *cobra.Command {
 }
 
 // listKlusterlets lists all Klusterlets of the management cluster, in pages.
-func listKlusterlets(ctx context.Context, m *management.Cluster) (*operatorv1.KlusterletList, error) {
+func listKlusterlets(ctx context.Context, m *management.Client) (*operatorv1.KlusterletList, error) {
 	all, err := paging.List(ctx, func(ctx context.Context, options metav1.ListOptions) (*operatorv1.KlusterletList, error) {
 		page := &operatorv1.KlusterletList{}
 		return page, m.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))

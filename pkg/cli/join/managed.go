@@ -22,7 +22,7 @@ import (
 
 // managed is the cluster that joins or leaves.
 type managed struct {
-	*kit.Target
+	*kit.ClusterClient
 	// namespace is the agent's. scoped limits its permissions to that namespace.
 	namespace string
 	scoped    bool
@@ -31,12 +31,12 @@ type managed struct {
 }
 
 // managedCluster returns the cluster that the flags select, with the agent in a namespace.
-func managedCluster(g *kit.Factory, namespace string) (*managed, error) {
-	t, err := g.Target("the managed cluster", "check --context and --kubeconfig")
+func managedCluster(opts *kit.Options, namespace string) (*managed, error) {
+	t, err := opts.Cluster("the managed cluster", "check --context and --kubeconfig")
 	if err != nil {
 		return nil, err
 	}
-	return &managed{Target: t, namespace: namespace}, nil
+	return &managed{ClusterClient: t, namespace: namespace}, nil
 }
 
 func (m *managed) key(name string) client.ObjectKey {

@@ -61,7 +61,7 @@ func TestDetached_OnRealClusters(t *testing.T) {
 		"--ca-data", base64.StdEncoding.EncodeToString(hub.CA()), "--cluster-name", "c1", "--wait", "--timeout", await.Limit.String()}
 	// This does not use runWith, whose time limit is for fake servers.
 	do := func(kubeconfig string, args ...string) (stderr string, err error) {
-		_, stderr, err = clitest.RunFor(t.Context(), t, await.Limit, &kit.Factory{PollInterval: 100 * time.Millisecond}, kubeconfig, args...)
+		_, stderr, err = clitest.RunFor(t.Context(), t, await.Limit, &kit.Options{PollInterval: 100 * time.Millisecond}, kubeconfig, args...)
 		return stderr, err
 	}
 

@@ -36,7 +36,7 @@ const (
 )
 
 type unjoinOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out         *kit.Format
 	clusterName string
@@ -52,8 +52,8 @@ type unjoinOptions struct {
 }
 
 // NewUnjoinCommand returns the command unjoin.
-func NewUnjoinCommand(g *kit.Factory) *cobra.Command {
-	o := &unjoinOptions{Factory: g, out: kit.NewFormat("text", "json"), namespace: registration.AgentNamespace}
+func NewUnjoinCommand(opts *kit.Options) *cobra.Command {
+	o := &unjoinOptions{Options: opts, out: kit.NewFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "unjoin --cluster-name NAME",
 		Short: "Let the managed cluster leave its hub, and remove the agent",
@@ -113,7 +113,7 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	if o.leaving.IsOutside() {
 		return o.runDetached(ctx)
 	}
-	m, err := managedCluster(o.Factory, o.namespace)
+	m, err := managedCluster(o.Options, o.namespace)
 	if err != nil {
 		return err
 	}

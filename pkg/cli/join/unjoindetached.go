@@ -61,7 +61,7 @@ func (o *leavingOptions) validate() error {
 
 // runDetached notifies the hub, and lets hub-operator delete everything. It can be run again wherever it was interrupted.
 func (o *unjoinOptions) runDetached(ctx context.Context) error {
-	m, err := management.Connect(ctx, o.Factory, &o.leaving.ModeFlags)
+	m, err := management.Connect(ctx, o.Options, &o.leaving.ModeFlags)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 }
 
 // findKlusterlet returns the Klusterlet of the cluster, or nil.
-func findKlusterlet(ctx context.Context, m *management.Cluster, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
+func findKlusterlet(ctx context.Context, m *management.Client, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
 	var found []*operatorv1.Klusterlet
 	list, err := listKlusterlets(ctx, m)
 	if err != nil {
@@ -132,7 +132,7 @@ func findKlusterlet(ctx context.Context, m *management.Cluster, o *unjoinOptions
 }
 
 // unjoinKlusterlet reports whether the hub was notified that the cluster leaves.
-func unjoinKlusterlet(ctx context.Context, m *management.Cluster, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
+func unjoinKlusterlet(ctx context.Context, m *management.Client, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
 	namespace := k.AgentNamespace()
 	if err := m.CheckRights(ctx, []authorizationv1.ResourceAttributes{
 		{Verb: "delete", Group: operatorv1.GroupName, Resource: "klusterlets"}, {Verb: "patch", Group: operatorv1.GroupName, Resource: "klusterlets"},
@@ -169,7 +169,7 @@ func unjoinKlusterlet(ctx context.Context, m *management.Cluster, k *operatorv1.
 }
 
 // markKlusterlet sets the annotation by which hub-operator knows what happens to the objects of works.
-func markKlusterlet(ctx context.Context, m *management.Cluster, k *operatorv1.Klusterlet, fate string) error {
+func markKlusterlet(ctx context.Context, m *management.Client, k *operatorv1.Klusterlet, fate string) error {
 	said := map[withdraw.Fate]string{withdraw.Delete: "Delete", withdraw.Keep: "Keep"}[withdraw.Fate(fate)]
 	if k.Annotations[annotationWorks] == said {
 		return nil
@@ -183,7 +183,7 @@ func markKlusterlet(ctx context.Context, m *management.Cluster, k *operatorv1.Kl
 }
 
 // checkNoWorks returns an error if there are works and the user has not chosen what happens to them.
-func checkNoWorks(ctx context.Context, m *management.Cluster, k *operatorv1.Klusterlet) error {
+func checkNoWorks(ctx context.Context, m *management.Client, k *operatorv1.Klusterlet) error {
 	choose := fmt.Sprintf("choose by --%s=%s or --%[1]s=%[3]s what happens to the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
 	secret := &corev1.Secret{}
 	err := m.Get(ctx, client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}, secret)
@@ -229,7 +229,7 @@ func worksOn(ctx context.Context, data []byte, agentID string) (works, objects i
 }
 
 // denyOnHub makes the cluster leave with the agent's own identity, from this machine.
-func denyOnHub(ctx context.Context, m *management.Cluster, identity *corev1.Secret, name string, patience time.Duration) error {
+func denyOnHub(ctx context.Context, m *management.Client, identity *corev1.Secret, name string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s, half of --timeout", patience))
 	defer cancel()
 	config, err := wayOf(identity)

@@ -162,7 +162,7 @@ func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, e
 	return known, checkCertificateRights(ctx, h)
 }
 
-func checkCertificateRights(ctx context.Context, h *kit.Hub) error {
+func checkCertificateRights(ctx context.Context, h *kit.HubClient) error {
 	for _, verb := range []string{"create", "get"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -34,9 +34,9 @@ func TestContextARN_AsWrittenByAWSCLI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for context, want := range map[string]string{"eks": arn, "other": "", "": "", "nowhere": ""} {
-		g := &Factory{ConfigFlags: genericclioptions.NewConfigFlags(true)}
-		*g.ConfigFlags.KubeConfig, *g.ConfigFlags.Context = file, context
-		if got := g.ContextARN(); got != want {
+		o := &Options{ConfigFlags: genericclioptions.NewConfigFlags(true)}
+		*o.ConfigFlags.KubeConfig, *o.ConfigFlags.Context = file, context
+		if got := o.ContextARN(); got != want {
 			t.Errorf("context %q: %q, want %q", context, got, want)
 		}
 	}

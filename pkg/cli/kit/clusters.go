@@ -36,7 +36,7 @@ type ManagedClusters interface {
 
 // Reach calls do with managedclusters and, if that is forbidden, with managedclusters of clusterview. The two have different resourceVersions, so all
 // requests of do must use the same one.
-func Reach[T any](h *Hub, do func(ManagedClusters) (T, error)) (T, error) {
+func Reach[T any](h *HubClient, do func(ManagedClusters) (T, error)) (T, error) {
 	return answers.Reach(func() (T, error) { return do(stored{h.Clusters.ClusterV1().ManagedClusters()}) }, func() (result T, err error) {
 		view, err := h.view("v1", "managedclusters")
 		if err != nil {
@@ -47,7 +47,7 @@ func Reach[T any](h *Hub, do func(ManagedClusters) (T, error)) (T, error) {
 }
 
 // view returns a client for a resource of clusterview. Its objects have the fields of the stored ones.
-func (h *Hub) view(version, resource string) (dynamic.ResourceInterface, error) {
+func (h *HubClient) view(version, resource string) (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(h.Config)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the connection to the hub: %w", err)
@@ -56,7 +56,7 @@ func (h *Hub) view(version, resource string) (dynamic.ResourceInterface, error) 
 }
 
 // ListSets lists all sets or, for a user who may not, the sets that the user may get.
-func (h *Hub) ListSets(ctx context.Context, options metav1.ListOptions) (*v1beta2.ManagedClusterSetList, error) {
+func (h *HubClient) ListSets(ctx context.Context, options metav1.ListOptions) (*v1beta2.ManagedClusterSetList, error) {
 	list, err := h.Clusters.ClusterV1beta2().ManagedClusterSets().List(ctx, options)
 	if !apierrors.IsForbidden(err) {
 		return list, err
@@ -140,7 +140,7 @@ func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOp
 }
 
 // ListMembers returns the members of a set. It returns an error if the set does not exist or is not shown to the user, rather than an empty list.
-func (h *Hub) ListMembers(ctx context.Context, set string) (*viewv1alpha1.ClusterSetMemberList, error) {
+func (h *HubClient) ListMembers(ctx context.Context, set string) (*viewv1alpha1.ClusterSetMemberList, error) {
 	if _, err := h.Clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (h *Hub) ListMembers(ctx context.Context, set string) (*viewv1alpha1.Cluste
 }
 
 // EachMember calls do for the members that the user may see and that a field selector matches.
-func (h *Hub) EachMember(ctx context.Context, selector fields.Selector, do func(*viewv1alpha1.ClusterSetMember)) error {
+func (h *HubClient) EachMember(ctx context.Context, selector fields.Selector, do func(*viewv1alpha1.ClusterSetMember)) error {
 	options := metav1.ListOptions{FieldSelector: selector.String()}
 	return paging.EachItem(ctx, h.Clusters.ViewV1alpha1().ClusterSetMembers().List, options, func(m *viewv1alpha1.ClusterSetMember) error {
 		do(m)

@@ -52,11 +52,11 @@ func OneArg(what string) cobra.PositionalArgs {
 }
 
 // AddClusterFlags adds the flags that name clusters, with clusteradm's names.
-func AddClusterFlags(g *Factory, cmd *cobra.Command, clusters, more *[]string) {
+func AddClusterFlags(o *Options, cmd *cobra.Command, clusters, more *[]string) {
 	cmd.Flags().StringSliceVar(clusters, "clusters", nil, "Names of the clusters.")
 	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "Same as --clusters.")
 	for _, name := range []string{"clusters", "cluster"} {
-		Must(cmd.RegisterFlagCompletionFunc(name, g.CompletionFunc(ClusterNames)))
+		Must(cmd.RegisterFlagCompletionFunc(name, o.CompletionFunc(ClusterNames)))
 	}
 }
 
@@ -77,7 +77,7 @@ type ChangeResult struct {
 }
 
 // DeleteAndWait deletes the object that currently exists and, if requested, waits until it is gone. An object that does not exist counts as deleted.
-func DeleteAndWait(ctx context.Context, g *Factory, w *WaitFlags, out *Format, kind, name string,
+func DeleteAndWait(ctx context.Context, o *Options, w *WaitFlags, out *Format, kind, name string,
 	remove func(context.Context, metav1.DeleteOptions) error, get func(context.Context) (metav1.Object, error)) error {
 	options := metav1.DeleteOptions{}
 	object, err := get(ctx)
@@ -87,13 +87,13 @@ func DeleteAndWait(ctx context.Context, g *Factory, w *WaitFlags, out *Format, k
 	}
 	err = remove(ctx, options)
 	if apierrors.IsNotFound(err) {
-		return out.Print(g.Out, ChangeResult{Name: name}, "%s %q not found\n", kind, name)
+		return out.Print(o.Out, ChangeResult{Name: name}, "%s %q not found\n", kind, name)
 	}
 	if err != nil {
 		return err
 	}
 	if w.Wait {
-		err = g.Await(ctx, kind+" "+name, func(ctx context.Context) (bool, string, error) {
+		err = o.Await(ctx, kind+" "+name, func(ctx context.Context) (bool, string, error) {
 			now, err := get(ctx)
 			if apierrors.IsNotFound(err) || err == nil && options.Preconditions != nil && now.GetUID() != *options.Preconditions.UID {
 				return true, "", nil
@@ -107,5 +107,5 @@ func DeleteAndWait(ctx context.Context, g *Factory, w *WaitFlags, out *Format, k
 			return err
 		}
 	}
-	return out.Print(g.Out, ChangeResult{name, true}, "%s %q deleted\n", kind, name)
+	return out.Print(o.Out, ChangeResult{name, true}, "%s %q deleted\n", kind, name)
 }

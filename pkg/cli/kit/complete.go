@@ -27,8 +27,8 @@ const (
 // Completion completes an argument or the value of a flag, as cobra calls it.
 type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-func (g *Factory) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	config, err := g.ConfigFlags.ToRawKubeConfigLoader().RawConfig()
+func (o *Options) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	config, err := o.ConfigFlags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -36,9 +36,9 @@ func (g *Factory) completeContexts(*cobra.Command, []string, string) ([]string, 
 }
 
 // CompletionFunc completes names that the hub lists. If the argument is a comma-separated list, it completes the last element.
-func (g *Factory) CompletionFunc(list func(context.Context, *Hub) ([]string, error)) Completion {
+func (o *Options) CompletionFunc(list func(context.Context, *HubClient) ([]string, error)) Completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		h, err := g.Hub()
+		h, err := o.Hub()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -58,7 +58,7 @@ func (g *Factory) CompletionFunc(list func(context.Context, *Hub) ([]string, err
 }
 
 // ClusterNames completes the names of clusters.
-func ClusterNames(ctx context.Context, h *Hub) (names []string, err error) {
+func ClusterNames(ctx context.Context, h *HubClient) (names []string, err error) {
 	list, err := Reach(h, func(c ManagedClusters) (*clusterv1.ManagedClusterList, error) {
 		return c.List(ctx, metav1.ListOptions{Limit: MaxCompletions})
 	})
@@ -72,7 +72,7 @@ func ClusterNames(ctx context.Context, h *Hub) (names []string, err error) {
 }
 
 // SetNames completes the names of sets.
-func SetNames(ctx context.Context, h *Hub) (names []string, err error) {
+func SetNames(ctx context.Context, h *HubClient) (names []string, err error) {
 	list, err := h.ListSets(ctx, metav1.ListOptions{Limit: MaxCompletions})
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func FirstArg(complete Completion) Completion {
 
 // NamespaceFlag is the flag --namespace of a command about objects in a namespace.
 type NamespaceFlag struct {
-	*Factory
+	*Options
 	Value string
 }
 
@@ -117,7 +117,7 @@ func (n *NamespaceFlag) Name() (string, error) {
 }
 
 // PlacementNames completes the placements of the namespace.
-func (n *NamespaceFlag) PlacementNames(ctx context.Context, h *Hub) (names []string, err error) {
+func (n *NamespaceFlag) PlacementNames(ctx context.Context, h *HubClient) (names []string, err error) {
 	namespace, err := n.Name()
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
 )
 
-// Hub is a hub that responds.
-type Hub struct {
+// HubClient is a hub that responds.
+type HubClient struct {
 	// Config is the configuration of the clients.
 	Config *rest.Config
 	// Kube is the client for Kubernetes' own kinds, and Clusters the one for the kinds of a hub.
@@ -32,8 +32,8 @@ type Hub struct {
 }
 
 // Hub returns the hub that the flags select.
-func (g *Factory) Hub() (*Hub, error) {
-	config, err := g.RESTConfig()
+func (o *Options) Hub() (*HubClient, error) {
+	config, err := o.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +48,18 @@ func (g *Factory) Hub() (*Hub, error) {
 }
 
 // RESTConfig returns the configuration for the cluster that the flags select. It has no rate limit: a command sends few requests.
-func (g *Factory) RESTConfig() (*rest.Config, error) {
-	config, err := g.ConfigFlags.ToRESTConfig()
+func (o *Options) RESTConfig() (*rest.Config, error) {
+	config, err := o.ConfigFlags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.QPS = -1
-	config.WarningHandler = WarningHandler{g}
+	config.WarningHandler = WarningHandler{o}
 	return rest.AddUserAgent(config, "kubectl-hub"), nil
 }
 
 // WarningHandler prints warnings of a server.
-type WarningHandler struct{ *Factory }
+type WarningHandler struct{ *Options }
 
 // HandleWarningHeader implements rest.WarningHandler.
 func (w WarningHandler) HandleWarningHeader(code int, _, text string) {
@@ -69,7 +69,7 @@ func (w WarningHandler) HandleWarningHeader(code int, _, text string) {
 }
 
 // NewHub returns a hub without checking that it responds.
-func NewHub(config *rest.Config) (*Hub, error) {
+func NewHub(config *rest.Config) (*HubClient, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the connection to the hub: %w", err)
@@ -82,14 +82,14 @@ func NewHub(config *rest.Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Config: config, Kube: kube, Clusters: clusters, asked: asked}, nil
+	return &HubClient{Config: config, Kube: kube, Clusters: clusters, asked: asked}, nil
 }
 
 // Check returns an error if the cluster is not a hub.
-func (h *Hub) Check() error { return h.ExplainError(servesClusters(h.Kube.Discovery())) }
+func (h *HubClient) Check() error { return h.ExplainError(servesClusters(h.Kube.Discovery())) }
 
 // ExplainError explains the error of a server that does not serve clusters.
-func (h *Hub) ExplainError(err error) error {
+func (h *HubClient) ExplainError(err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy a "+
 			"hub there first", h.Config.Host, clusterv1.SchemeGroupVersion)
@@ -107,13 +107,13 @@ func servesClusters(client discovery.ServerResourcesInterface) error {
 }
 
 // Answers returns the reader that explains the state of objects.
-func (h *Hub) Answers() *answers.HubView { return h.asked }
+func (h *HubClient) Answers() *answers.HubView { return h.asked }
 
 // Client returns a client for Kubernetes' own kinds.
-func (h *Hub) Client() (client.Client, error) { return client.New(h.Config, client.Options{}) }
+func (h *HubClient) Client() (client.Client, error) { return client.New(h.Config, client.Options{}) }
 
 // ListClusters lists the clusters in pages, since there may be many.
-func (h *Hub) ListClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
+func (h *HubClient) ListClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
 	return Reach(h, func(c ManagedClusters) (*clusterv1.ManagedClusterList, error) {
 		return paging.List(ctx, c.List, options)
 	})

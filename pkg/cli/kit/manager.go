@@ -30,7 +30,7 @@ type Manager struct {
 }
 
 // Manager reads the Deployment. It returns nil if the Deployment does not exist or the user may not get it: a hub can run in other ways.
-func (h *Hub) Manager(ctx context.Context) *Manager {
+func (h *HubClient) Manager(ctx context.Context) *Manager {
 	deployment, err := h.Kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
 	if err != nil {
 		return nil

@@ -53,8 +53,8 @@ func (d *DryRun) Set(value string) error {
 // IsClient reports whether no request is sent.
 func (d *DryRun) IsClient() bool { return d.Value == "client" }
 
-// Options returns the DryRun field of requests.
-func (d *DryRun) Options() []string {
+// APIValue returns the DryRun field of requests.
+func (d *DryRun) APIValue() []string {
 	if d.Value == "server" {
 		return []string{metav1.DryRunAll}
 	}

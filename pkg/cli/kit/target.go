@@ -41,10 +41,10 @@ const (
 	HubNamespacePrefix = "clusterhub-"
 )
 
-// Target is a cluster in which a command creates objects.
-type Target struct {
+// ClusterClient is a cluster in which a command creates objects.
+type ClusterClient struct {
 	client.Client
-	*Factory
+	*Options
 	// Config is the configuration of the client.
 	Config *rest.Config
 	// Objects applies the objects of this program.
@@ -64,16 +64,16 @@ var Scheme = func() *runtime.Scheme {
 // Owner is the owner of objects with the label.
 var Owner = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
 
-// Target returns the cluster that the flags select.
-func (g *Factory) Target(what, next string) (*Target, error) {
-	config, err := g.RESTConfig()
+// Cluster returns the cluster that the flags select.
+func (o *Options) Cluster(what, next string) (*ClusterClient, error) {
+	config, err := o.RESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s. kubectl config get-contexts shows all contexts", err, next)
 	}
-	return g.targetAt(config, what, next)
+	return o.targetAt(config, what, next)
 }
 
-func (g *Factory) targetAt(config *rest.Config, what, next string) (*Target, error) {
+func (o *Options) targetAt(config *rest.Config, what, next string) (*ClusterClient, error) {
 	// All requests except watches have a time limit.
 	if config.Timeout == 0 {
 		config.Timeout = 30 * time.Second
@@ -83,11 +83,11 @@ func (g *Factory) targetAt(config *rest.Config, what, next string) (*Target, err
 		return nil, fmt.Errorf("configuring the connection to %s: %w", what, err)
 	}
 	objects := &remote.Applier{Client: c, Owner: Owner, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
-	return &Target{Client: c, Factory: g, Config: config, Objects: objects, what: what, next: next}, nil
+	return &ClusterClient{Client: c, Options: o, Config: config, Objects: objects, what: what, next: next}, nil
 }
 
 // Explain explains the error of a request to the cluster.
-func (t *Target) Explain(err error) error {
+func (t *ClusterClient) Explain(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
 		return fmt.Errorf("%s already exists and was not created by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
 			theirs.Object, labels.Set(theirs.Owner.Labels))
@@ -96,7 +96,7 @@ func (t *Target) Explain(err error) error {
 }
 
 // Remove deletes an object that this program has created, and reports whether it did.
-func (t *Target) Remove(ctx context.Context, o client.Object) (bool, error) {
+func (t *ClusterClient) Remove(ctx context.Context, o client.Object) (bool, error) {
 	have, err := t.Objects.Get(ctx, o)
 	if err != nil {
 		return false, t.Explain(err)
@@ -112,7 +112,7 @@ func (t *Target) Remove(ctx context.Context, o client.Object) (bool, error) {
 }
 
 // PodState returns the state of the first pod with the agent label of that name that is not being deleted.
-func (t *Target) PodState(ctx context.Context, namespace, name string) (string, error) {
+func (t *ClusterClient) PodState(ctx context.Context, namespace, name string) (string, error) {
 	pods := &corev1.PodList{}
 	err := t.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{deploy.AgentLabel: name})
 	if err != nil {

@@ -55,7 +55,7 @@ func (w *WaitFlags) Limit(ctx context.Context) (context.Context, context.CancelF
 }
 
 // Await calls look until it is done. look returns the current state, or an error. A temporary error does not end the wait.
-func (g *Factory) Await(ctx context.Context, what string, check func(context.Context) (done bool, state string, err error)) error {
+func (o *Options) Await(ctx context.Context, what string, check func(context.Context) (done bool, state string, err error)) error {
 	started := time.Now()
 	var saidAt time.Time
 	said, state := "", ""
@@ -73,10 +73,10 @@ func (g *Factory) Await(ctx context.Context, what string, check func(context.Con
 			state = command.Printable(now)
 		}
 		if time.Since(started) >= QuietFor && (state != said || time.Since(saidAt) >= repeatAfter) {
-			_, _ = fmt.Fprintf(g.ErrOut, "Waiting for %s%s ... (%s)\n", what, Prefixed(": ", state), time.Since(started).Round(time.Second))
+			_, _ = fmt.Fprintf(o.ErrOut, "Waiting for %s%s ... (%s)\n", what, Prefixed(": ", state), time.Since(started).Round(time.Second))
 			said, saidAt = state, time.Now()
 		}
-		timer := time.NewTimer(cmp.Or(g.PollInterval, PollInterval))
+		timer := time.NewTimer(cmp.Or(o.PollInterval, PollInterval))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

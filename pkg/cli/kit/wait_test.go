@@ -19,16 +19,16 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-func newGlobal() (*Factory, *bytes.Buffer) {
+func newGlobal() (*Options, *bytes.Buffer) {
 	out := &bytes.Buffer{}
-	return &Factory{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
+	return &Options{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
 }
 
 func TestAwait_IsSilentWhenDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, out := newGlobal()
+		o, out := newGlobal()
 		looks := 0
-		err := g.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
+		err := o.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
 			looks++
 			return looks == 2, "not yet", nil
 		})
@@ -40,11 +40,11 @@ func TestAwait_IsSilentWhenDone(t *testing.T) {
 
 func TestAwait_ReportsProgressAndTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, out := newGlobal()
+		o, out := newGlobal()
 		w := &WaitFlags{Timeout: QuietFor + 2*PollInterval}
 		ctx, cancel := w.Limit(t.Context())
 		defer cancel()
-		err := g.Await(ctx, "it", func(context.Context) (bool, string, error) { return false, "not yet", nil })
+		err := o.Await(ctx, "it", func(context.Context) (bool, string, error) { return false, "not yet", nil })
 		if err == nil || err.Error() != "waiting for it: not within --timeout=3s: not yet" {
 			t.Errorf("got %v", err)
 		}
@@ -56,10 +56,10 @@ func TestAwait_ReportsProgressAndTimeout(t *testing.T) {
 
 func TestAwait_RetriesTransientErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := newGlobal()
+		o, _ := newGlobal()
 		refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
 		looks, wrong := 0, errors.New("wrong")
-		err := g.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
+		err := o.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
 			looks++
 			if looks == 1 {
 				return false, "", refused
@@ -74,9 +74,9 @@ func TestAwait_RetriesTransientErrors(t *testing.T) {
 
 func TestAwait_IsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := newGlobal()
+		o, _ := newGlobal()
 		ctx, cancel := context.WithCancel(t.Context())
-		err := g.Await(ctx, "it", func(context.Context) (bool, string, error) {
+		err := o.Await(ctx, "it", func(context.Context) (bool, string, error) {
 			cancel()
 			return false, "", ctx.Err()
 		})
@@ -90,12 +90,12 @@ func TestAwait_IsInterrupted(t *testing.T) {
 // characters and does not act on them.
 func TestAwait_EscapesControlCharacters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, out := newGlobal()
+		o, out := newGlobal()
 		w := &WaitFlags{Timeout: time.Minute}
 		ctx, cancel := w.Limit(t.Context())
 		defer cancel()
 		looks := 0
-		err := g.Await(ctx, "it", func(context.Context) (bool, string, error) {
+		err := o.Await(ctx, "it", func(context.Context) (bool, string, error) {
 			looks++
 			if looks%2 == 0 {
 				return false, "", &url.Error{Op: "Get", URL: "https://hub", Err: &net.OpError{Op: "dial", Err: errors.New("\x1b[1A\nb")}}
@@ -107,7 +107,7 @@ func TestAwait_EscapesControlCharacters(t *testing.T) {
 			strings.Contains(said, "\nb") {
 			t.Errorf("it says %q", said)
 		}
-		g.Warn("%s", "a\x1b[2J\nError: b")
+		o.Warn("%s", "a\x1b[2J\nError: b")
 		if got := out.String(); !strings.HasSuffix(got, "Warning: a\\x1b[2J\\nError: b\n") {
 			t.Errorf("it warns %q", got)
 		}

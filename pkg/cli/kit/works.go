@@ -21,7 +21,7 @@ import (
 )
 
 // WorkNames completes the works of all clusters.
-func WorkNames(ctx context.Context, h *Hub) (names []string, err error) {
+func WorkNames(ctx context.Context, h *HubClient) (names []string, err error) {
 	list, err := h.Clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: MaxCompletions})
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func WorkNames(ctx context.Context, h *Hub) (names []string, err error) {
 }
 
 // ListWorks lists the works on some clusters or on all, or those of a name, ordered by cluster and name.
-func (h *Hub) ListWorks(ctx context.Context, clusters []string, name string) ([]workv1.ManifestWork, error) {
+func (h *HubClient) ListWorks(ctx context.Context, clusters []string, name string) ([]workv1.ManifestWork, error) {
 	if len(clusters) == 0 {
 		clusters = []string{metav1.NamespaceAll}
 	}
@@ -72,7 +72,7 @@ type Decision struct {
 }
 
 // ListDecisions returns the decisions of each placement of a namespace, or of one placement, in the order of their groups and numbers.
-func (h *Hub) ListDecisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]Decision, error) {
+func (h *HubClient) ListDecisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]Decision, error) {
 	options := metav1.ListOptions{LabelSelector: v1beta1.PlacementLabel}
 	if len(of) == 1 {
 		options.LabelSelector += "=" + of[0]

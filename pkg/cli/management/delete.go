@@ -34,7 +34,7 @@ func AddPurgeFlag(fs *pflag.FlagSet, purge *bool) {
 
 // DeleteAndWait deletes an object that hub-operator reconciles, and waits until it is gone. state returns the part of its status that says why it still
 // exists.
-func (m *Cluster) DeleteAndWait(ctx context.Context, o client.Object, what string, state func() string) error {
+func (m *Client) DeleteAndWait(ctx context.Context, o client.Object, what string, state func() string) error {
 	uid := o.GetUID()
 	if err := m.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting the %s: %w", what, m.Explain(err))
@@ -72,7 +72,7 @@ func DeletionState(o client.Object, conditions []metav1.Condition) string {
 }
 
 // PurgeOperator deletes hub-operator if requested, unless something needs it.
-func (m *Cluster) PurgeOperator(ctx context.Context, wanted bool) (bool, error) {
+func (m *Client) PurgeOperator(ctx context.Context, wanted bool) (bool, error) {
 	if !wanted {
 		return false, nil
 	}

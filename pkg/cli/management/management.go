@@ -86,23 +86,23 @@ func (o *ModeFlags) InstallMode() operatorv1.InstallMode {
 	return operatorv1.InstallModeDetached
 }
 
-// Cluster is the cluster that runs the pods.
-type Cluster struct {
-	*kit.Target
+// Client is the cluster that runs the pods.
+type Client struct {
+	*kit.ClusterClient
 	// UID is the UID of its namespace kube-system.
 	UID types.UID
 }
 
 // Connect returns the cluster that the flags select.
-func Connect(ctx context.Context, g *kit.Factory, o *ModeFlags) (*Cluster, error) {
-	if o.context != "" && *g.ConfigFlags.Context != "" && *g.ConfigFlags.Context != o.context {
+func Connect(ctx context.Context, opts *kit.Options, o *ModeFlags) (*Client, error) {
+	if o.context != "" && *opts.ConfigFlags.Context != "" && *opts.ConfigFlags.Context != o.context {
 		return nil, fmt.Errorf("--context and --%s both select the management cluster: set only one of them", ContextFlag)
 	}
-	at := g
+	at := opts
 	if o.context != "" || o.kubeconfig != "" {
-		at = g.WithContext(cmp.Or(o.kubeconfig, *g.ConfigFlags.KubeConfig), cmp.Or(o.context, *g.ConfigFlags.Context))
+		at = opts.WithContext(cmp.Or(o.kubeconfig, *opts.ConfigFlags.KubeConfig), cmp.Or(o.context, *opts.ConfigFlags.Context))
 	}
-	t, err := at.Target("the management cluster", "check --"+ContextFlag+" and --"+KubeconfigFlag)
+	t, err := at.Cluster("the management cluster", "check --"+ContextFlag+" and --"+KubeconfigFlag)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func Connect(ctx context.Context, g *kit.Factory, o *ModeFlags) (*Cluster, error
 	if system.UID == "" {
 		return nil, errors.New("the management cluster has no identity: its namespace kube-system has no UID")
 	}
-	return &Cluster{Target: t, UID: system.UID}, nil
+	return &Client{ClusterClient: t, UID: system.UID}, nil
 }
 
 // DeploymentState returns what prevents the pod of a Deployment from running. It returns "" if there is nothing, if there is no such Deployment, or if the user
 // may not get it: then conditions have to do.
-func (m *Cluster) DeploymentState(ctx context.Context, deployment client.ObjectKey) (string, error) {
+func (m *Client) DeploymentState(ctx context.Context, deployment client.ObjectKey) (string, error) {
 	err := m.Get(ctx, deployment, &appsv1.Deployment{})
 	state := ""
 	if err == nil {

@@ -58,7 +58,7 @@ func ToUnstructured(secrets ...*corev1.Secret) (all []*unstructured.Unstructured
 }
 
 // CheckObjectRights checks the permissions to create an object for hub-operator, and its secrets.
-func (m *Cluster) CheckObjectRights(ctx context.Context, resource, namespace, what string) error {
+func (m *Client) CheckObjectRights(ctx context.Context, resource, namespace, what string) error {
 	var rights []authorizationv1.ResourceAttributes
 	for _, verb := range []string{"get", "list", "create", "patch"} {
 		rights = append(rights, authorizationv1.ResourceAttributes{Verb: verb, Group: operatorv1.GroupName, Resource: resource})
@@ -71,7 +71,7 @@ func (m *Cluster) CheckObjectRights(ctx context.Context, resource, namespace, wh
 }
 
 // ApplyObject creates an object, or updates it if this program has created it.
-func (m *Cluster) ApplyObject(ctx context.Context, o *unstructured.Unstructured) error {
+func (m *Client) ApplyObject(ctx context.Context, o *unstructured.Unstructured) error {
 	have, err := m.Objects.Observe(ctx, o)
 	if err == nil {
 		err = m.Objects.Apply(ctx, o, have)
@@ -86,7 +86,7 @@ func (m *Cluster) ApplyObject(ctx context.Context, o *unstructured.Unstructured)
 }
 
 // ApplySecrets waits until hub-operator has created the namespace: hub-operator deletes only a namespace that it has created.
-func (m *Cluster) ApplySecrets(ctx context.Context, of string, secrets []*unstructured.Unstructured) error {
+func (m *Client) ApplySecrets(ctx context.Context, of string, secrets []*unstructured.Unstructured) error {
 	namespace := &corev1.Namespace{}
 	name := secrets[0].GetNamespace()
 	err := m.Await(ctx, "hub-operator to create Namespace "+name+" for "+of, func(ctx context.Context) (bool, string, error) {
@@ -114,7 +114,7 @@ func (m *Cluster) ApplySecrets(ctx context.Context, of string, secrets []*unstru
 }
 
 // CheckSecret returns an error if a kubeconfig exists that is for another server or is not ours.
-func (m *Cluster) CheckSecret(ctx context.Context, namespace, name, of, server, other string) error {
+func (m *Client) CheckSecret(ctx context.Context, namespace, name, of, server, other string) error {
 	secret := &corev1.Secret{}
 	if err := m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
 		return m.Explain(client.IgnoreNotFound(err))

@@ -139,7 +139,7 @@ type operatorPlan struct {
 }
 
 // PlanOperator reads hub-operator, and changes nothing. The Deployment is created last: if it exists, everything does.
-func (m *Cluster) PlanOperator(ctx context.Context, o *OperatorFlags) (*operatorPlan, error) {
+func (m *Client) PlanOperator(ctx context.Context, o *OperatorFlags) (*operatorPlan, error) {
 	plan := &operatorPlan{}
 	objects, err := o.Objects()
 	if err != nil || len(objects) == 0 {
@@ -179,7 +179,7 @@ func (m *Cluster) PlanOperator(ctx context.Context, o *OperatorFlags) (*operator
 }
 
 // explainOperator explains a conflict with another project's operator. It returns other errors unchanged.
-func (m *Cluster) explainOperator(err error) error {
+func (m *Client) explainOperator(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) && theirs.Object.GroupKind == kit.CRDKind {
 		return fmt.Errorf("the management cluster has the %s, which kubectl hub did not create. If hub-operator or hub-controller-manager manages it, add --%s. "+
 			"If Open Cluster Management's operator does, use another management cluster, or remove that operator first: both would change the same objects",
@@ -189,7 +189,7 @@ func (m *Cluster) explainOperator(err error) error {
 }
 
 // tryOperator checks, before anything is created, whether the user may create hub-operator and grant its permissions.
-func (m *Cluster) tryOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
+func (m *Client) tryOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var rights []authorizationv1.ResourceAttributes
 	for _, o := range objects {
 		mapping, err := m.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
@@ -224,7 +224,7 @@ func (m *Cluster) tryOperator(ctx context.Context, objects []*unstructured.Unstr
 }
 
 // CheckRights returns an error if the user lacks permissions to complete the operation.
-func (m *Cluster) CheckRights(ctx context.Context, rights []authorizationv1.ResourceAttributes, what, next string) error {
+func (m *Client) CheckRights(ctx context.Context, rights []authorizationv1.ResourceAttributes, what, next string) error {
 	kube, err := kubernetes.NewForConfig(m.Config)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (m *Cluster) CheckRights(ctx context.Context, rights []authorizationv1.Reso
 }
 
 // InstallOperator creates hub-operator, and waits until its kinds are served. Later steps show whether its pod runs.
-func (m *Cluster) InstallOperator(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
+func (m *Client) InstallOperator(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
 	for i, o := range plan.objects {
 		if err := m.Objects.Apply(ctx, o, plan.have[i]); err != nil {
 			return fmt.Errorf("creating %s: %w", remote.IDOf(o), m.explainOperator(err))
@@ -269,7 +269,7 @@ func isNotServed(err error) bool {
 }
 
 // OperatorState returns what prevents hub-operator from running, or "".
-func (m *Cluster) OperatorState(ctx context.Context) (string, error) {
+func (m *Client) OperatorState(ctx context.Context) (string, error) {
 	objects, err := deploy.Operator{}.Objects()
 	if err != nil {
 		return "", err

@@ -131,9 +131,9 @@ var adminRights = []authorizationv1.ResourceAttributes{
 }
 
 // Try reads the identity of the cluster and the permissions of the kubeconfig. It changes nothing.
-func (s *Source) Try(ctx context.Context, g *kit.Factory) error {
+func (s *Source) Try(ctx context.Context, opts *kit.Options) error {
 	config := rest.AddUserAgent(rest.CopyConfig(s.Config), "kubectl-hub")
-	config.Timeout, config.QPS, config.WarningHandler = kit.RequestTimeout, -1, kit.WarningHandler{Factory: g}
+	config.Timeout, config.QPS, config.WarningHandler = kit.RequestTimeout, -1, kit.WarningHandler{Options: opts}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", s.Flag, err)
@@ -154,10 +154,10 @@ func (s *Source) Try(ctx context.Context, g *kit.Factory) error {
 		return fmt.Errorf("the user of --%s may not %s on %s %s: it must be the kubeconfig of an admin", s.Flag, missing, s.What, config.Host)
 	}
 	if kit.IsLoopback(config.Host) {
-		g.Warn("--%s has the server %s, which is this machine: pods of the management cluster need another address of %s", s.Flag, config.Host, s.What)
+		opts.Warn("--%s has the server %s, which is this machine: pods of the management cluster need another address of %s", s.Flag, config.Host, s.What)
 	}
 	if until := s.expires(); !until.IsZero() {
-		g.Warn("the credentials in --%s expire at %s: run this command again with new ones before, or %s", s.Flag, until.UTC().Format(time.RFC3339), howToMake)
+		opts.Warn("the credentials in --%s expire at %s: run this command again with new ones before, or %s", s.Flag, until.UTC().Format(time.RFC3339), howToMake)
 	}
 	return nil
 }

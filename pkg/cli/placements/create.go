@@ -29,8 +29,8 @@ type createPlacementOptions struct {
 }
 
 // NewCreateCommand returns the command create placement.
-func NewCreateCommand(g *kit.Factory) *cobra.Command {
-	o := &createPlacementOptions{NamespaceFlag: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}
+func NewCreateCommand(opts *kit.Options) *cobra.Command {
+	o := &createPlacementOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:     "placement PLACEMENT",
 		Aliases: []string{"placements"},
@@ -57,7 +57,7 @@ kubectl hub create placement web -n dev --count 2 --prioritizers BuiltIn:Resourc
 	fs.StringArrayVar(&o.cel, "cel", nil, "CEL expression about managedCluster that must be true. Can be repeated: all of them must be true.")
 	fs.StringSliceVar(&o.prioritizers, "prioritizers", nil, "Prioritizers by which clusters are preferred: BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, separated by commas.")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of an existing placement.")
-	kit.Must(cmd.RegisterFlagCompletionFunc("clustersets", g.CompletionFunc(kit.SetNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("clustersets", opts.CompletionFunc(kit.SetNames)))
 	o.DryRun.AddTo(cmd)
 	o.out.AddObjectTo(cmd)
 	return cmd
@@ -97,7 +97,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 	}
 	o.warnOfUnbound(ctx, h, namespace)
 	placements := h.Clusters.ClusterV1beta1().Placements(namespace)
-	made, err := placements.Create(ctx, p, metav1.CreateOptions{DryRun: o.Options()})
+	made, err := placements.Create(ctx, p, metav1.CreateOptions{DryRun: o.APIValue()})
 	if apierrors.IsAlreadyExists(err) {
 		if !o.overwrite {
 			return fmt.Errorf("%w: --overwrite replaces its spec", err)
@@ -107,7 +107,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 			return err
 		}
 		there.Spec = p.Spec
-		made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.Options()})
+		made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.APIValue()})
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (o *createPlacementOptions) done(p *v1beta1.Placement, operation string) er
 }
 
 // warnOfUnbound warns about sets that have no binding in the namespace: no cluster can be chosen from them yet.
-func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *kit.Hub, namespace string) {
+func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *kit.HubClient, namespace string) {
 	bindings, err := h.Clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return // this is a hint only

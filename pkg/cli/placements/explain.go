@@ -20,8 +20,8 @@ import (
 )
 
 // NewExplainCommand returns the command explain placement.
-func NewExplainCommand(g *kit.Factory) *cobra.Command {
-	in, cluster, out := &kit.NamespaceFlag{Factory: g}, "", kit.NewTable()
+func NewExplainCommand(opts *kit.Options) *cobra.Command {
+	in, cluster, out := &kit.NamespaceFlag{Options: opts}, "", kit.NewTable()
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",
 		Short: "Show why a placement chooses the clusters that it chooses",
@@ -32,7 +32,7 @@ func NewExplainCommand(g *kit.Factory) *cobra.Command {
 kubectl hub explain placement web -n dev
 kubectl hub explain placement web -n dev --cluster berlin-1`),
 		Args:              kit.OneArg("a placement"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(in.PlacementNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(in.PlacementNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.Validate(); err != nil {
 				return err
@@ -41,7 +41,7 @@ kubectl hub explain placement web -n dev --cluster berlin-1`),
 			if err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -55,21 +55,21 @@ kubectl hub explain placement web -n dev --cluster berlin-1`),
 				return err
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, e)
+				return out.PrintObjects(opts.Out, e)
 			}
 			p, err := h.Clusters.ClusterV1beta1().Placements(namespace).Get(cmd.Context(), args[0], metav1.GetOptions{})
 			if err != nil {
 				p = nil // a user who may read the explanation need not have permission to get the placement
 			}
 			if cluster != "" && len(e.Status.Clusters) == 1 {
-				return explainCluster(g.Out, p, e)
+				return explainCluster(opts.Out, p, e)
 			}
-			return explainAll(g, out, e)
+			return explainAll(opts, out, e)
 		},
 	}
 	in.AddTo(cmd, "the placement")
 	cmd.Flags().StringVar(&cluster, "cluster", "", "Show all steps for this cluster.")
-	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", g.CompletionFunc(kit.ClusterNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", opts.CompletionFunc(kit.ClusterNames)))
 	out.AddTo(cmd)
 	return cmd
 }
@@ -85,8 +85,8 @@ func problems(l *kit.Lines, e *v1beta1.PlacementExplanation) {
 }
 
 // explainAll prints the chosen clusters, and counts the others.
-func explainAll(g *kit.Factory, out *kit.Table, e *v1beta1.PlacementExplanation) error {
-	l := &kit.Lines{Out: g.Out}
+func explainAll(opts *kit.Options, out *kit.Table, e *v1beta1.PlacementExplanation) error {
+	l := &kit.Lines{Out: opts.Out}
 	problems(l, e)
 	chosen, rest := []*v1beta1.ExplainedCluster{}, map[string][]*v1beta1.ExplainedCluster{}
 	for i := range e.Status.Clusters {
@@ -104,7 +104,7 @@ func explainAll(g *kit.Factory, out *kit.Table, e *v1beta1.PlacementExplanation)
 		l.Printf("No cluster is chosen.")
 	case l.Err == nil:
 		l.Printf("Chosen: %s", kit.ClusterCount(len(chosen)))
-		l.Err = out.PrintRows(g.Out, chosenRows(chosen))
+		l.Err = out.PrintRows(opts.Out, chosenRows(chosen))
 		if l.Err != nil {
 			return l.Err
 		}

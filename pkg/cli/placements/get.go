@@ -26,8 +26,8 @@ type getPlacementsOptions struct {
 }
 
 // NewGetCommand returns the command get placements.
-func NewGetCommand(g *kit.Factory) *cobra.Command {
-	o := &getPlacementsOptions{NamespaceFlag: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}
+func NewGetCommand(opts *kit.Options) *cobra.Command {
+	o := &getPlacementsOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:     "placements [PLACEMENT]",
 		Aliases: []string{"placement"},
@@ -38,7 +38,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 kubectl hub get placements -n dev
 kubectl hub get placements web -n dev -o wide`),
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(o.PlacementNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(o.PlacementNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.out.Validate(); err != nil {
 				return err
@@ -103,7 +103,7 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 }
 
 // availabilityOf returns which clusters are available, as far as the user may see them.
-func availabilityOf(ctx context.Context, h *kit.Hub) map[string]string {
+func availabilityOf(ctx context.Context, h *kit.HubClient) map[string]string {
 	available := map[string]string{}
 	list, err := h.ListClusters(ctx, metav1.ListOptions{})
 	if err != nil {

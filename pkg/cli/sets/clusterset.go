@@ -24,7 +24,7 @@ import (
 )
 
 // NewCreateCommand returns the command create clusterset.
-func NewCreateCommand(g *kit.Factory) *cobra.Command {
+func NewCreateCommand(opts *kit.Options) *cobra.Command {
 	labels, exclusive, out := "", "", kit.NewFormat("text", "json")
 	cmd := &cobra.Command{
 		Use:     "clusterset SET",
@@ -42,18 +42,18 @@ kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
 			if err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
 			_, err = h.Clusters.ClusterV1beta1().ManagedClusterSets().Create(cmd.Context(), set, metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) && exclusive+labels == "" {
-				return out.Print(g.Out, kit.ChangeResult{Name: args[0]}, "%s\n", kit.Outcome("managedclusterset", args[0], "unchanged"))
+				return out.Print(opts.Out, kit.ChangeResult{Name: args[0]}, "%s\n", kit.Outcome("managedclusterset", args[0], "unchanged"))
 			}
 			if err != nil {
 				return err
 			}
-			return out.Print(g.Out, kit.ChangeResult{Name: args[0], Changed: true}, "%s\n", kit.Outcome("managedclusterset", args[0], "created"))
+			return out.Print(opts.Out, kit.ChangeResult{Name: args[0], Changed: true}, "%s\n", kit.Outcome("managedclusterset", args[0], "created"))
 		},
 	}
 	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label of the clusters in the set, as KEY=VALUE. No other set can have the same label.")
@@ -85,14 +85,14 @@ func newClusterSet(name, exclusive, labels string) (*v1beta1.ManagedClusterSet, 
 }
 
 type deleteClusterSetOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.WaitFlags
 	out *kit.Format
 }
 
 // NewDeleteCommand returns the command delete clusterset.
-func NewDeleteCommand(g *kit.Factory) *cobra.Command {
-	o := &deleteClusterSetOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewDeleteCommand(opts *kit.Options) *cobra.Command {
+	o := &deleteClusterSetOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "clusterset SET",
 		Aliases: []string{"clustersets"},
@@ -101,7 +101,7 @@ func NewDeleteCommand(g *kit.Factory) *cobra.Command {
 			"and the sets default and global would be created again. This needs the permission to delete managedclustersets with the set's name.",
 		Example:           kit.Example("kubectl hub delete clusterset payments"),
 		Args:              kit.OneArg("a cluster set"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.SetNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.SetNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	o.out.AddTo(cmd)
@@ -137,14 +137,14 @@ func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 	ctx, cancel := o.Limit(ctx)
 	defer cancel()
 	sets := h.Clusters.ClusterV1beta2().ManagedClusterSets()
-	return kit.DeleteAndWait(ctx, o.Factory, &o.WaitFlags, o.out, "managedclusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+	return kit.DeleteAndWait(ctx, o.Options, &o.WaitFlags, o.out, "managedclusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 		return sets.Delete(ctx, name, options)
 	}, func(ctx context.Context) (metav1.Object, error) { return sets.Get(ctx, name, metav1.GetOptions{}) })
 }
 
 // NewBindCommands returns bind and unbind. clusteradm has them below clusterset.
-func NewBindCommands(g *kit.Factory) []*cobra.Command {
-	command := func(use, short, long, says string, run func(ctx context.Context, h *kit.Hub, set, namespace string) (changed bool, err error)) *cobra.Command {
+func NewBindCommands(opts *kit.Options) []*cobra.Command {
+	command := func(use, short, long, says string, run func(ctx context.Context, h *kit.HubClient, set, namespace string) (changed bool, err error)) *cobra.Command {
 		namespace, out := "", kit.NewFormat("text", "json")
 		cmd := &cobra.Command{
 			Use:               use + " SET",
@@ -152,14 +152,14 @@ func NewBindCommands(g *kit.Factory) []*cobra.Command {
 			Long:              long,
 			Example:           kit.Example("kubectl hub " + use + " payments --namespace team-a"),
 			Args:              kit.OneArg("a cluster set"),
-			ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.SetNames)),
+			ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.SetNames)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				h, err := g.Hub()
+				h, err := opts.Hub()
 				if err != nil {
 					return err
 				}
 				if namespace == "" {
-					namespace, _, err = g.ConfigFlags.ToRawKubeConfigLoader().Namespace()
+					namespace, _, err = opts.ConfigFlags.ToRawKubeConfigLoader().Namespace()
 					if err != nil {
 						return fmt.Errorf("reading the kubeconfig: %w", err)
 					}
@@ -172,7 +172,7 @@ func NewBindCommands(g *kit.Factory) []*cobra.Command {
 				if changed {
 					already = ""
 				}
-				return out.Print(g.Out, struct {
+				return out.Print(opts.Out, struct {
 					kit.ChangeResult
 					Namespace string `json:"namespace"`
 				}{kit.ChangeResult{Name: args[0], Changed: changed}, namespace}, "managedclusterset/%s %s%s namespace %s\n", args[0], already, says, namespace)
@@ -191,7 +191,7 @@ func NewBindCommands(g *kit.Factory) []*cobra.Command {
 }
 
 // bind first checks that the set exists: a binding to a set that does not exist has no effect until it is created.
-func bind(ctx context.Context, h *kit.Hub, set, namespace string) (bool, error) {
+func bind(ctx context.Context, h *kit.HubClient, set, namespace string) (bool, error) {
 	if _, err := h.Clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return false, err
 	}
@@ -204,7 +204,7 @@ func bind(ctx context.Context, h *kit.Hub, set, namespace string) (bool, error) 
 	return err == nil, err
 }
 
-func unbind(ctx context.Context, h *kit.Hub, set, namespace string) (bool, error) {
+func unbind(ctx context.Context, h *kit.HubClient, set, namespace string) (bool, error) {
 	err := h.Clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).Delete(ctx, set, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil

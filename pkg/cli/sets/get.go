@@ -18,7 +18,7 @@ import (
 )
 
 // NewGetCommand returns the command get clustersets.
-func NewGetCommand(g *kit.Factory) *cobra.Command {
+func NewGetCommand(opts *kit.Options) *cobra.Command {
 	out := kit.NewTable()
 	cmd := &cobra.Command{
 		Use:     "clustersets",
@@ -29,7 +29,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 			if err := out.Validate(); err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -41,13 +41,13 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 				list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1beta2.SchemeGroupVersion.String(), Kind: "ManagedClusterSet"}
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, list)
+				return out.PrintObjects(opts.Out, list)
 			}
 			bound, err := boundNamespaces(cmd.Context(), h)
 			if err != nil {
 				return err
 			}
-			return out.PrintRows(g.Out, setRows(list, bound))
+			return out.PrintRows(opts.Out, setRows(list, bound))
 		},
 	}
 	out.AddTo(cmd)
@@ -55,7 +55,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 }
 
 // boundNamespaces returns the namespaces in which a set may be used, by set. It returns nil if the user may not list the bindings.
-func boundNamespaces(ctx context.Context, h *kit.Hub) (map[string][]string, error) {
+func boundNamespaces(ctx context.Context, h *kit.HubClient) (map[string][]string, error) {
 	list, err := h.Clusters.ClusterV1beta2().ManagedClusterSetBindings(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		return nil, nil

@@ -59,8 +59,8 @@ func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 }
 
 // NewGrantCommands returns grant and revoke.
-func NewGrantCommands(g *kit.Factory) []*cobra.Command {
-	command := func(use, short, long, has string, run func(ctx context.Context, h *kit.Hub, set, role string, who []rbacv1.Subject) (bool, error)) *cobra.Command {
+func NewGrantCommands(opts *kit.Options) []*cobra.Command {
+	command := func(use, short, long, has string, run func(ctx context.Context, h *kit.HubClient, set, role string, who []rbacv1.Subject) (bool, error)) *cobra.Command {
 		role, who, out := "", &subjects{}, kit.NewFormat("text", "json")
 		cmd := &cobra.Command{
 			Use:               use + " SET",
@@ -68,7 +68,7 @@ func NewGrantCommands(g *kit.Factory) []*cobra.Command {
 			Long:              long,
 			Example:           kit.Example("kubectl hub " + use + " payments --role admin --user dana\nkubectl hub " + use + " payments --role viewer --group auditors --serviceaccount team-a:deployer"),
 			Args:              kit.OneArg("a cluster set"),
-			ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.SetNames)),
+			ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.SetNames)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if !slices.Contains(setroles.All, role) {
 					return fmt.Errorf("--role must be %s, not %q", strings.Join(setroles.All, ", "), role)
@@ -77,7 +77,7 @@ func NewGrantCommands(g *kit.Factory) []*cobra.Command {
 				if err != nil {
 					return err
 				}
-				h, err := g.Hub()
+				h, err := opts.Hub()
 				if err != nil {
 					return err
 				}
@@ -89,7 +89,7 @@ func NewGrantCommands(g *kit.Factory) []*cobra.Command {
 				if !changed {
 					already = " already"
 				}
-				return out.Print(g.Out, struct {
+				return out.Print(opts.Out, struct {
 					kit.ChangeResult
 					Role     string           `json:"role"`
 					Subjects []rbacv1.Subject `json:"subjects"`
@@ -120,7 +120,7 @@ func NewGrantCommands(g *kit.Factory) []*cobra.Command {
 var errEarlier = errors.New("it belongs to an earlier set of this name")
 
 // grant creates a role and a binding. It grants no permissions to users who had them on an earlier set of this name.
-func grant(ctx context.Context, h *kit.Hub, name, role string, who []rbacv1.Subject) (changed bool, err error) {
+func grant(ctx context.Context, h *kit.HubClient, name, role string, who []rbacv1.Subject) (changed bool, err error) {
 	set, err := h.Clusters.ClusterV1beta1().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
@@ -163,7 +163,7 @@ func grant(ctx context.Context, h *kit.Hub, name, role string, who []rbacv1.Subj
 	})
 }
 
-func revoke(ctx context.Context, h *kit.Hub, set, role string, who []rbacv1.Subject) (changed bool, err error) {
+func revoke(ctx context.Context, h *kit.HubClient, set, role string, who []rbacv1.Subject) (changed bool, err error) {
 	c, err := h.Client()
 	if err != nil {
 		return false, err

@@ -16,7 +16,7 @@ import (
 )
 
 // NewMembersCommand returns the command members.
-func NewMembersCommand(g *kit.Factory) *cobra.Command {
+func NewMembersCommand(opts *kit.Options) *cobra.Command {
 	out := kit.NewTable()
 	cmd := &cobra.Command{
 		Use:               "members SET",
@@ -24,12 +24,12 @@ func NewMembersCommand(g *kit.Factory) *cobra.Command {
 		Long:              "members shows the clusters in a set. This needs only the permission to get the set.",
 		Example:           kit.Example("kubectl hub members production"),
 		Args:              kit.OneArg("a cluster set"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.SetNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.SetNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.Validate(); err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -38,13 +38,13 @@ func NewMembersCommand(g *kit.Factory) *cobra.Command {
 				return err
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, list)
+				return out.PrintObjects(opts.Out, list)
 			}
 			if len(list.Items) == 0 {
-				_, err := fmt.Fprintf(g.ErrOut, "The set %s has no members.\n", args[0])
+				_, err := fmt.Fprintf(opts.ErrOut, "The set %s has no members.\n", args[0])
 				return err
 			}
-			return out.PrintRows(g.Out, memberRows(list))
+			return out.PrintRows(opts.Out, memberRows(list))
 		},
 	}
 	out.AddTo(cmd)

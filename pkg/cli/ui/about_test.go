@@ -11,6 +11,6 @@ import (
 )
 
 // aboutOf returns what the page shows about a connection.
-func aboutOf(g *kit.Factory, config *rest.Config) (ui.About, error) {
-	return (&page{Factory: g}).about(config)
+func aboutOf(opts *kit.Options, config *rest.Config) (ui.About, error) {
+	return (&page{Options: opts}).about(config)
 }

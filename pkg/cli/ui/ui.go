@@ -28,7 +28,7 @@ import (
 
 // page is the page that kubectl hub ui serves.
 type page struct {
-	*kit.Factory
+	*kit.Options
 	address   string
 	port      int
 	noBrowser bool
@@ -36,8 +36,8 @@ type page struct {
 }
 
 // NewCommand returns the command ui.
-func NewCommand(g *kit.Factory) *cobra.Command {
-	p := &page{Factory: g, files: assets.FS}
+func NewCommand(opts *kit.Options) *cobra.Command {
+	p := &page{Options: opts, files: assets.FS}
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the hub in a browser",

@@ -136,10 +136,10 @@ func TestUI_EnterPrintsNewLink(t *testing.T) {
 	ctx, interrupt := context.WithTimeout(t.Context(), await.Limit)
 	defer interrupt()
 	var out, errOut bytes.Buffer
-	g := &kit.Factory{IOStreams: genericiooptions.IOStreams{In: &keyboard{presses: 2, interrupt: interrupt}, Out: &out, ErrOut: &errOut}}
-	g.ConfigFlags = genericclioptions.NewConfigFlags(true)
-	g.ConfigFlags = g.WithContext(clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": clitest.NewServer(t)}), "hub").ConfigFlags
-	cmd := ui.NewCommand(g)
+	opts := &kit.Options{IOStreams: genericiooptions.IOStreams{In: &keyboard{presses: 2, interrupt: interrupt}, Out: &out, ErrOut: &errOut}}
+	opts.ConfigFlags = genericclioptions.NewConfigFlags(true)
+	opts.ConfigFlags = opts.WithContext(clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": clitest.NewServer(t)}), "hub").ConfigFlags
+	cmd := ui.NewCommand(opts)
 	cmd.SetArgs([]string{})
 	err := cmd.ExecuteContext(ctx)
 	links := strings.Fields(out.String())
@@ -151,16 +151,16 @@ func TestUI_EnterPrintsNewLink(t *testing.T) {
 
 func TestUI_PrintsEquivalentCommand(t *testing.T) {
 	file := clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": clitest.NewServer(t)})
-	g := &kit.Factory{ConfigFlags: genericclioptions.NewConfigFlags(true)}
-	g.ConfigFlags = g.WithContext(file, "hub").ConfigFlags
+	opts := &kit.Options{ConfigFlags: genericclioptions.NewConfigFlags(true)}
+	opts.ConfigFlags = opts.WithContext(file, "hub").ConfigFlags
 	user, groups := "o'hara", []string{"team a"}
-	g.ConfigFlags.Impersonate, g.ConfigFlags.ImpersonateGroup = &user, &groups
-	config, err := g.RESTConfig()
+	opts.ConfigFlags.Impersonate, opts.ConfigFlags.ImpersonateGroup = &user, &groups
+	config, err := opts.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.Host = "https://user:password@hub.example/a?b"
-	about, err := ui.AboutOf(g, config)
+	about, err := ui.AboutOf(opts, config)
 	want := "kubectl --kubeconfig " + file + ` --context hub --as 'o'\''hara' --as-group 'team a'`
 	if err != nil || about.Kubectl != want || about.Server != "https://hub.example/a" || about.Context != "hub" || about.Impersonating != user {
 		t.Errorf("got %+v: %v, want %s", about, err, want)

@@ -22,8 +22,8 @@ type whyAccessOptions struct {
 	namespace string
 }
 
-func newWhyAccessCommand(g *kit.Factory) *cobra.Command {
-	o := &whyAccessOptions{whyOptions: newWhy(g)}
+func newWhyAccessCommand(opts *kit.Options) *cobra.Command {
+	o := &whyAccessOptions{whyOptions: newWhy(opts)}
 	cmd := &cobra.Command{
 		Use:   "access USER VERB KEY=VALUE|SET|CLUSTER",
 		Short: "Explain which rule allows an action of a user, or which is missing",
@@ -42,7 +42,7 @@ kubectl hub why access system:serviceaccount:ci:deployer deliver cluster/c1`),
 			}
 			return nil
 		},
-		ValidArgsFunction: completeAccess(g),
+		ValidArgsFunction: completeAccess(opts),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1], args[2]) },
 	}
 	cmd.Flags().StringSliceVar(&o.groups, "group", nil, "Groups of the user. Your own groups, and those that all users and service accounts have, need not be set.")
@@ -52,7 +52,7 @@ kubectl hub why access system:serviceaccount:ci:deployer deliver cluster/c1`),
 }
 
 // completeAccess completes the verb, and the names of sets and clusters.
-func completeAccess(g *kit.Factory) kit.Completion {
+func completeAccess(opts *kit.Options) kit.Completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
 		case 1:
@@ -60,13 +60,13 @@ func completeAccess(g *kit.Factory) kit.Completion {
 			slices.Sort(verbs)
 			return slices.Compact(verbs), cobra.ShellCompDirectiveNoFileComp
 		case 2:
-			return g.CompletionFunc(setAndClusterNames)(cmd, args, typed)
+			return opts.CompletionFunc(setAndClusterNames)(cmd, args, typed)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func setAndClusterNames(ctx context.Context, h *kit.Hub) (names []string, err error) {
+func setAndClusterNames(ctx context.Context, h *kit.HubClient) (names []string, err error) {
 	sets, setErr := kit.SetNames(ctx, h)
 	clusters, clusterErr := kit.ClusterNames(ctx, h)
 	if setErr != nil && clusterErr != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
 )
 
-func newWhyAccessRequestCommand(g *kit.Factory) *cobra.Command {
-	o, in := newWhy(g), &kit.NamespaceFlag{Factory: g}
+func newWhyAccessRequestCommand(opts *kit.Options) *cobra.Command {
+	o, in := newWhy(opts), &kit.NamespaceFlag{Options: opts}
 	cmd := &cobra.Command{
 		Use:   "accessrequest REQUEST",
 		Short: "Explain what an AccessRequest waits for",
@@ -24,7 +24,7 @@ func newWhyAccessRequestCommand(g *kit.Factory) *cobra.Command {
 			"to users who may get the Cluster and the ClusterRequest that the request names." + whyExit,
 		Example:           kit.Example("kubectl hub why accessrequest ann -n teams"),
 		Args:              kit.OneArg("an AccessRequest"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(func(ctx context.Context, h *kit.Hub) ([]string, error) { return accessRequestNames(ctx, in, h) })),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(func(ctx context.Context, h *kit.HubClient) ([]string, error) { return accessRequestNames(ctx, in, h) })),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := in.Name()
 			if err != nil {
@@ -41,7 +41,7 @@ func newWhyAccessRequestCommand(g *kit.Factory) *cobra.Command {
 }
 
 // accessRequestNames completes the requests of the namespace.
-func accessRequestNames(ctx context.Context, n *kit.NamespaceFlag, h *kit.Hub) (names []string, err error) {
+func accessRequestNames(ctx context.Context, n *kit.NamespaceFlag, h *kit.HubClient) (names []string, err error) {
 	namespace, err := n.Name()
 	if err != nil {
 		return nil, err

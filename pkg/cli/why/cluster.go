@@ -11,8 +11,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
 )
 
-func newWhyClusterCommand(g *kit.Factory) *cobra.Command {
-	o := newWhy(g)
+func newWhyClusterCommand(opts *kit.Options) *cobra.Command {
+	o := newWhy(opts)
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
 		Short: "Explain why a cluster does not work with the hub",
@@ -21,7 +21,7 @@ func newWhyClusterCommand(g *kit.Factory) *cobra.Command {
 			"leases in the namespace of the cluster, and list certificatesigningrequests." + whyExit,
 		Example:           kit.Example("kubectl hub why cluster c1\nkubectl hub why cluster c1 -o json"),
 		Args:              kit.OneArg("a cluster"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.ClusterNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.ClusterNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.answer(func(h *answers.HubView) (*diagnosis.Answer, error) { return h.WhyCluster(cmd.Context(), args[0]) })
 		},

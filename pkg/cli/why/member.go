@@ -9,8 +9,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 )
 
-func newWhyMemberCommand(g *kit.Factory) *cobra.Command {
-	o, set := newWhy(g), ""
+func newWhyMemberCommand(opts *kit.Options) *cobra.Command {
+	o, set := newWhy(opts), ""
 	cmd := &cobra.Command{
 		Use:     "member CLUSTER --set SET",
 		Aliases: []string{"members"},
@@ -19,9 +19,9 @@ func newWhyMemberCommand(g *kit.Factory) *cobra.Command {
 			"claims it. Which user ran the program is in the audit log of the hub. This needs the permissions to get the cluster and the set." + whyExit,
 		Example:           kit.Example("kubectl hub why member c1 --set payments"),
 		Args:              kit.OneArg("a cluster"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.ClusterNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.ClusterNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ func newWhyMemberCommand(g *kit.Factory) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&set, "set", "", "The set. Required.")
 	kit.Must(cmd.MarkFlagRequired("set"))
-	kit.Must(cmd.RegisterFlagCompletionFunc("set", g.CompletionFunc(kit.SetNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("set", opts.CompletionFunc(kit.SetNames)))
 	o.out.AddTo(cmd)
 	return cmd
 }

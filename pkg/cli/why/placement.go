@@ -9,8 +9,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/kit"
 )
 
-func newWhyPlacementCommand(g *kit.Factory) *cobra.Command {
-	o, in, cluster := newWhy(g), &kit.NamespaceFlag{Factory: g}, ""
+func newWhyPlacementCommand(opts *kit.Options) *cobra.Command {
+	o, in, cluster := newWhy(opts), &kit.NamespaceFlag{Options: opts}, ""
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT --cluster CLUSTER",
 		Short: "Explain why a placement chooses a cluster, or does not",
@@ -18,13 +18,13 @@ func newWhyPlacementCommand(g *kit.Factory) *cobra.Command {
 			"explain placement shows them for all clusters. This needs the permission to get placements/explain in the namespace." + whyExit,
 		Example:           kit.Example("kubectl hub why placement web -n dev --cluster berlin-1"),
 		Args:              kit.OneArg("a placement"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(in.PlacementNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(in.PlacementNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := in.Name()
 			if err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func newWhyPlacementCommand(g *kit.Factory) *cobra.Command {
 	in.AddTo(cmd, "the placement")
 	cmd.Flags().StringVar(&cluster, "cluster", "", "The cluster. Required.")
 	kit.Must(cmd.MarkFlagRequired("cluster"))
-	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", g.CompletionFunc(kit.ClusterNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", opts.CompletionFunc(kit.ClusterNames)))
 	o.out.AddTo(cmd)
 	return cmd
 }

@@ -26,19 +26,19 @@ const whyExit = "\n\nThe exit code is 0 if no problem was found, 2 if one was fo
 	"may be where you may not look."
 
 // NewCommand returns the command why.
-func NewCommand(g *kit.Factory) *cobra.Command {
-	return kit.NewGroup("why", "Explain the state of an object: the first step that is broken, who must act, and what to do", newWhyClusterCommand(g),
-		newWhyMemberCommand(g), newWhyAccessCommand(g), newWhyAccessRequestCommand(g), newWhyPlacementCommand(g), newWhyWorkCommand(g))
+func NewCommand(opts *kit.Options) *cobra.Command {
+	return kit.NewGroup("why", "Explain the state of an object: the first step that is broken, who must act, and what to do", newWhyClusterCommand(opts),
+		newWhyMemberCommand(opts), newWhyAccessCommand(opts), newWhyAccessRequestCommand(opts), newWhyPlacementCommand(opts), newWhyWorkCommand(opts))
 }
 
 // whyOptions are the options of all commands below why.
 type whyOptions struct {
-	*kit.Factory
+	*kit.Options
 	out *kit.Format
 }
 
-func newWhy(g *kit.Factory) *whyOptions {
-	return &whyOptions{Factory: g, out: kit.NewFormat("text", "json", "yaml")}
+func newWhy(opts *kit.Options) *whyOptions {
+	return &whyOptions{Options: opts, out: kit.NewFormat("text", "json", "yaml")}
 }
 
 // answer queries a hub. An API that is not served is an answer, too.

@@ -19,8 +19,8 @@ type whyWorkOptions struct {
 	cluster, namespace string
 }
 
-func newWhyWorkCommand(g *kit.Factory) *cobra.Command {
-	o := &whyWorkOptions{whyOptions: newWhy(g)}
+func newWhyWorkCommand(opts *kit.Options) *cobra.Command {
+	o := &whyWorkOptions{whyOptions: newWhy(opts)}
 	cmd := &cobra.Command{
 		Use:   "work WORK --cluster CLUSTER",
 		Short: "Explain why a work is not complete on a cluster",
@@ -28,13 +28,13 @@ func newWhyWorkCommand(g *kit.Factory) *cobra.Command {
 			"cause. Without --cluster, it checks the only cluster that has a work of this name. This needs the permission to get manifestworks in the namespace of the cluster." + whyExit,
 		Example:           kit.Example("kubectl hub why work web --cluster c1"),
 		Args:              kit.OneArg("a work"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.WorkNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.WorkNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "The cluster.")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --cluster.")
 	cmd.MarkFlagsMutuallyExclusive("cluster", "namespace")
-	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", g.CompletionFunc(kit.ClusterNames)))
+	kit.Must(cmd.RegisterFlagCompletionFunc("cluster", opts.CompletionFunc(kit.ClusterNames)))
 	o.out.AddTo(cmd)
 	return cmd
 }
@@ -52,7 +52,7 @@ func (o *whyWorkOptions) run(ctx context.Context, name string) error {
 }
 
 // clusterOfWork returns the only cluster that has a work of that name.
-func clusterOfWork(ctx context.Context, h *kit.Hub, name string) (string, error) {
+func clusterOfWork(ctx context.Context, h *kit.HubClient, name string) (string, error) {
 	works, err := h.ListWorks(ctx, nil, name)
 	if err != nil {
 		return "", err

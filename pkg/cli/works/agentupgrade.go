@@ -36,8 +36,8 @@ type upgradeOptions struct {
 }
 
 // NewAgentUpgradeCommand returns the command agent upgrade.
-func NewAgentUpgradeCommand(g *kit.Factory) *cobra.Command {
-	o := &upgradeOptions{createWorkOptions: &createWorkOptions{Factory: g, out: kit.NewTable()}, image: kit.ImageOf(kit.AgentImage, g.Version), agentNamespace: registration.AgentNamespace,
+func NewAgentUpgradeCommand(opts *kit.Options) *cobra.Command {
+	o := &upgradeOptions{createWorkOptions: &createWorkOptions{Options: opts, out: kit.NewTable()}, image: kit.ImageOf(kit.AgentImage, opts.Version), agentNamespace: registration.AgentNamespace,
 		maxConcurrency: "10%", maxFailures: "0", progressDeadline: "10m", minSuccessTime: "2m"}
 	cmd := &cobra.Command{
 		Use:   "upgrade --placement NAMESPACE/NAME --image IMAGE",
@@ -169,7 +169,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 		return nil, "", err
 	}
 	sets := h.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(set.Namespace)
-	made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.Options()})
+	made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.APIValue()})
 	if !apierrors.IsAlreadyExists(err) {
 		return made, "created", err
 	}
@@ -184,7 +184,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 	executor := there.Spec.ManifestWorkTemplate.Executor
 	there.Spec = set.Spec
 	there.Spec.ManifestWorkTemplate.Executor = executor // set by a user: no flag does
-	made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.Options()})
+	made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.APIValue()})
 	return made, "configured", err
 }
 

@@ -28,7 +28,7 @@ import (
 )
 
 type createWorkOptions struct {
-	*kit.Factory
+	*kit.Options
 	kit.DryRun
 	kit.WaitFlags
 	clusters, more, files []string
@@ -39,8 +39,8 @@ type createWorkOptions struct {
 }
 
 // NewCreateCommand returns the command create work.
-func NewCreateCommand(g *kit.Factory) *cobra.Command {
-	o := &createWorkOptions{Factory: g, out: kit.NewTable()}
+func NewCreateCommand(opts *kit.Options) *cobra.Command {
+	o := &createWorkOptions{Options: opts, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:     "work WORK",
 		Aliases: []string{"works"},
@@ -58,7 +58,7 @@ kubectl hub create work web -f web.yaml --clusters c1 --overwrite`),
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with the objects, as YAML or JSON; - reads standard input.")
 	fs.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders of --filename recursively.")
-	kit.AddClusterFlags(g, cmd, &o.clusters, &o.more)
+	kit.AddClusterFlags(opts, cmd, &o.clusters, &o.more)
 	fs.StringVar(&o.placement, "placement", "", "Placement that has chosen the clusters, as NAMESPACE/NAME, or NAME in the namespace of the context.")
 	fs.BoolVarP(&o.replicaSet, "replicaset", "r", false, "Create a ManifestWorkReplicaSet, which follows the placement.")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of existing objects.")
@@ -109,7 +109,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	var h *kit.Hub
+	var h *kit.HubClient
 	if !o.IsClient() || o.placement != "" {
 		h, err = o.Hub()
 		if err != nil {
@@ -127,7 +127,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	if err := o.makeWorks(ctx, h, name, spec); err != nil || !o.Wait {
 		return err
 	}
-	return awaitWorks(ctx, o.Factory, h, o.clusters, name)
+	return awaitWorks(ctx, o.Options, h, o.clusters, name)
 }
 
 // placementName returns the namespace and the name of the placement, or "" if none is set.
@@ -137,7 +137,7 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 	case o.placement == "":
 		return "", "", nil
 	case !found:
-		in := &kit.NamespaceFlag{Factory: o.Factory}
+		in := &kit.NamespaceFlag{Options: o.Options}
 		name = namespace
 		namespace, err = in.Name()
 	case namespace == "" || name == "" || strings.Contains(name, "/"):
@@ -147,7 +147,7 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 }
 
 // chosenBy returns the clusters that a placement currently chooses.
-func chosenBy(ctx context.Context, h *kit.Hub, namespace, placement string) (clusters []string, err error) {
+func chosenBy(ctx context.Context, h *kit.HubClient, namespace, placement string) (clusters []string, err error) {
 	if _, err := h.Clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); answers.IsMissing(err, "placements") {
 		return nil, fmt.Errorf("there is no placement %s in the namespace %s: --placement takes NAMESPACE/NAME for one of another namespace", placement, namespace)
 	} else if err != nil {
@@ -193,7 +193,7 @@ func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
 }
 
 // makeWorks creates the work in each cluster. If this fails for a cluster, it continues with the others.
-func (o *createWorkOptions) makeWorks(ctx context.Context, h *kit.Hub, name string, spec workv1.ManifestWorkSpec) error {
+func (o *createWorkOptions) makeWorks(ctx context.Context, h *kit.HubClient, name string, spec workv1.ManifestWorkSpec) error {
 	list, failed := &workv1.ManifestWorkList{}, []error{}
 	for _, cluster := range o.clusters {
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Spec: spec}
@@ -223,9 +223,9 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *kit.Hub, name stri
 	return errors.Join(failed...)
 }
 
-func (o *createWorkOptions) makeWork(ctx context.Context, h *kit.Hub, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
+func (o *createWorkOptions) makeWork(ctx context.Context, h *kit.HubClient, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
 	works := h.Clusters.WorkV1().ManifestWorks(work.Namespace)
-	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.Options()})
+	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.APIValue()})
 	if answers.IsMissing(err, "namespaces") {
 		return nil, false, errors.New("there is no such cluster, or it has not been accepted yet: kubectl hub get clusters shows all")
 	}
@@ -241,7 +241,7 @@ func (o *createWorkOptions) makeWork(ctx context.Context, h *kit.Hub, work *work
 	}
 	// The other fields of the spec, such as the executor, may have been set by users.
 	there.Spec.Workload = work.Spec.Workload
-	made, err = works.Update(ctx, there, metav1.UpdateOptions{DryRun: o.Options()})
+	made, err = works.Update(ctx, there, metav1.UpdateOptions{DryRun: o.APIValue()})
 	return made, true, err
 }
 
@@ -258,7 +258,7 @@ func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, n
 			return err
 		}
 		sets := h.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace)
-		made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.Options()})
+		made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.APIValue()})
 		if apierrors.IsAlreadyExists(err) {
 			if !o.overwrite {
 				return fmt.Errorf("%w: --overwrite replaces its manifests", err)
@@ -268,7 +268,7 @@ func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, n
 				return getErr
 			}
 			there.Spec.ManifestWorkTemplate.Workload, done = spec.Workload, "configured"
-			made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.Options()})
+			made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.APIValue()})
 		}
 		if err != nil {
 			return err

@@ -20,15 +20,15 @@ import (
 )
 
 type deleteWorkOptions struct {
-	*kit.Factory
+	*kit.Options
 	onClusters
 	kit.WaitFlags
 	out *kit.Format
 }
 
 // NewDeleteCommand returns the command delete work.
-func NewDeleteCommand(g *kit.Factory) *cobra.Command {
-	o := &deleteWorkOptions{Factory: g, out: kit.NewFormat("text", "json")}
+func NewDeleteCommand(opts *kit.Options) *cobra.Command {
+	o := &deleteWorkOptions{Options: opts, out: kit.NewFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:     "work WORK",
 		Aliases: []string{"works"},
@@ -38,10 +38,10 @@ func NewDeleteCommand(g *kit.Factory) *cobra.Command {
 			"of the clusters.",
 		Example:           kit.Example("kubectl hub delete work web --clusters c1,c2 --wait"),
 		Args:              kit.OneArg("a work"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.WorkNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.WorkNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.addTo(g, cmd)
+	o.addTo(opts, cmd)
 	o.AddWait(cmd.Flags(), "the works are gone")
 	o.out.AddTo(cmd)
 	return cmd
@@ -106,7 +106,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 }
 
 // deleteWork deletes the work that currently exists, and returns its UID. It returns "" if there is no work.
-func deleteWork(ctx context.Context, h *kit.Hub, cluster, name string) (types.UID, error) {
+func deleteWork(ctx context.Context, h *kit.HubClient, cluster, name string) (types.UID, error) {
 	works := h.Clusters.WorkV1().ManifestWorks(cluster)
 	work, err := works.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
@@ -122,7 +122,7 @@ func deleteWork(ctx context.Context, h *kit.Hub, cluster, name string) (types.UI
 }
 
 // awaitGone waits until the works are gone, or other works have their names.
-func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *kit.Hub, name string, left map[string]types.UID) error {
+func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *kit.HubClient, name string, left map[string]types.UID) error {
 	clusters := slices.Sorted(maps.Keys(left))
 	return o.Await(ctx, "the deletion of work "+name, func(ctx context.Context) (bool, string, error) {
 		for i, cluster := range clusters {

@@ -25,8 +25,8 @@ type onClusters struct {
 	all            bool
 }
 
-func (o *onClusters) addTo(g *kit.Factory, cmd *cobra.Command) {
-	kit.AddClusterFlags(g, cmd, &o.clusters, &o.more)
+func (o *onClusters) addTo(opts *kit.Options, cmd *cobra.Command) {
+	kit.AddClusterFlags(opts, cmd, &o.clusters, &o.more)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --clusters, of one cluster.")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Select all clusters. This is the default of commands that only read.")
 	for _, name := range []string{"clusters", "cluster", "namespace"} {
@@ -47,8 +47,8 @@ func (o *onClusters) names() ([]string, error) {
 }
 
 // awaitWorks waits until all works of a name are done.
-func awaitWorks(ctx context.Context, g *kit.Factory, h *kit.Hub, clusters []string, name string) error {
-	return g.Await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
+func awaitWorks(ctx context.Context, opts *kit.Options, h *kit.HubClient, clusters []string, name string) error {
+	return opts.Await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
 		works, err := h.ListWorks(ctx, clusters, name)
 		if err != nil {
 			return false, "", err
@@ -67,7 +67,7 @@ func awaitWorks(ctx context.Context, g *kit.Factory, h *kit.Hub, clusters []stri
 }
 
 // NewGetCommand returns the command get works.
-func NewGetCommand(g *kit.Factory) *cobra.Command {
+func NewGetCommand(opts *kit.Options) *cobra.Command {
 	on, out := &onClusters{}, kit.NewTable()
 	cmd := &cobra.Command{
 		Use:     "works [WORK]",
@@ -77,7 +77,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 			"namespaces of the clusters.",
 		Example:           kit.Example("kubectl hub get works --clusters c1,c2\nkubectl hub get works web -o wide"),
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.WorkNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.WorkNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.Validate(); err != nil {
 				return err
@@ -86,7 +86,7 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := g.Hub()
+			h, err := opts.Hub()
 			if err != nil {
 				return err
 			}
@@ -95,16 +95,16 @@ func NewGetCommand(g *kit.Factory) *cobra.Command {
 				return err
 			}
 			if !out.IsTable() {
-				return out.PrintObjects(g.Out, &workv1.ManifestWorkList{Items: works})
+				return out.PrintObjects(opts.Out, &workv1.ManifestWorkList{Items: works})
 			}
 			if len(works) == 0 {
-				_, err := fmt.Fprintln(g.ErrOut, "No works found.")
+				_, err := fmt.Fprintln(opts.ErrOut, "No works found.")
 				return err
 			}
-			return out.PrintRows(g.Out, workRows(works))
+			return out.PrintRows(opts.Out, workRows(works))
 		},
 	}
-	on.addTo(g, cmd)
+	on.addTo(opts, cmd)
 	out.AddTo(cmd)
 	return cmd
 }

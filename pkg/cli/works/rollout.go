@@ -28,9 +28,9 @@ type rolloutOptions struct {
 }
 
 // NewRolloutCommand returns the command rollout.
-func NewRolloutCommand(g *kit.Factory) *cobra.Command {
+func NewRolloutCommand(opts *kit.Options) *cobra.Command {
 	return kit.NewGroup("rollout", "Show the rollout of a replica set of works, and roll back to an earlier template",
-		newRolloutHistoryCommand(g), newRolloutStatusCommand(g), newRolloutUndoCommand(g))
+		newRolloutHistoryCommand(opts), newRolloutStatusCommand(opts), newRolloutUndoCommand(opts))
 }
 
 func (o *rolloutOptions) addTo(cmd *cobra.Command) {
@@ -40,7 +40,7 @@ func (o *rolloutOptions) addTo(cmd *cobra.Command) {
 }
 
 // replicaSetNames completes the replica sets of the namespace.
-func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *kit.Hub) (names []string, err error) {
+func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *kit.HubClient) (names []string, err error) {
 	namespace, err := o.Name()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *kit.Hub) (names
 }
 
 // open reads the replica set.
-func (o *rolloutOptions) open(ctx context.Context, name string) (*kit.Hub, *workv1alpha1.ManifestWorkReplicaSet, error) {
+func (o *rolloutOptions) open(ctx context.Context, name string) (*kit.HubClient, *workv1alpha1.ManifestWorkReplicaSet, error) {
 	namespace, err := o.Name()
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +69,7 @@ func (o *rolloutOptions) open(ctx context.Context, name string) (*kit.Hub, *work
 	return h, set, err
 }
 
-func getReplicaSet(ctx context.Context, h *kit.Hub, namespace, name string) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+func getReplicaSet(ctx context.Context, h *kit.HubClient, namespace, name string) (*workv1alpha1.ManifestWorkReplicaSet, error) {
 	set, err := h.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func getReplicaSet(ctx context.Context, h *kit.Hub, namespace, name string) (*wo
 }
 
 // listRevisions returns the revisions of a set, the latest first. It omits revisions of a deleted set with the same name.
-func listRevisions(ctx context.Context, h *kit.Hub, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
+func listRevisions(ctx context.Context, h *kit.HubClient, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
 	list, err := paging.List(ctx, h.Clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List, kit.WorksOfReplicaSet(set))
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func isPresent(set *workv1alpha1.ManifestWorkReplicaSet, r *workv1alpha1.Manifes
 	return equality.Semantic.DeepEqual(set.Spec.ManifestWorkTemplate, r.Spec.ManifestWorkTemplate)
 }
 
-func newRolloutHistoryCommand(g *kit.Factory) *cobra.Command {
-	o := &rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}
+func newRolloutHistoryCommand(opts *kit.Options) *cobra.Command {
+	o := &rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:   "history RS",
 		Short: "Show the templates that a replica set can be rolled back to",
@@ -148,8 +148,8 @@ type rolloutStatusOptions struct {
 	kit.WaitFlags
 }
 
-func newRolloutStatusCommand(g *kit.Factory) *cobra.Command {
-	o := &rolloutStatusOptions{rolloutOptions: rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}}
+func newRolloutStatusCommand(opts *kit.Options) *cobra.Command {
+	o := &rolloutStatusOptions{rolloutOptions: rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}}
 	cmd := &cobra.Command{
 		Use:   "status RS",
 		Short: "Show how far the rollout of a replica set is, and what it waits for",
@@ -210,7 +210,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 }
 
 // printProgress prints the progress of the rollout, with a line for each cluster that is not complete.
-func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *kit.Hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
+func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *kit.HubClient, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	l, s := &kit.Lines{Out: o.Out}, &set.Status.Summary
 	done, why := inspect.IsRolledOut(set)
 	if done {

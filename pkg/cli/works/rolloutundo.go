@@ -27,8 +27,8 @@ type rolloutUndoOptions struct {
 	revision int64
 }
 
-func newRolloutUndoCommand(g *kit.Factory) *cobra.Command {
-	o := &rolloutUndoOptions{rolloutOptions: rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Factory: g}, out: kit.NewTable()}}
+func newRolloutUndoCommand(opts *kit.Options) *cobra.Command {
+	o := &rolloutUndoOptions{rolloutOptions: rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}}
 	cmd := &cobra.Command{
 		Use:   "undo RS",
 		Short: "Roll back to the last template of a replica set that was a success",
@@ -97,7 +97,7 @@ func (o *rolloutUndoOptions) choose(set *workv1alpha1.ManifestWorkReplicaSet, al
 }
 
 // write replaces the template of the set that was read. It retries if only the status has changed since then.
-func (o *rolloutUndoOptions) write(ctx context.Context, h *kit.Hub, set *workv1alpha1.ManifestWorkReplicaSet, to *workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+func (o *rolloutUndoOptions) write(ctx context.Context, h *kit.HubClient, set *workv1alpha1.ManifestWorkReplicaSet, to *workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSet, error) {
 	read := set
 	for range undoTries {
 		if o.IsClient() {
@@ -113,7 +113,7 @@ func (o *rolloutUndoOptions) write(ctx context.Context, h *kit.Hub, set *workv1a
 			return nil, err
 		}
 		written, err := h.Clusters.WorkV1alpha1().ManifestWorkReplicaSets(set.Namespace).
-			Patch(ctx, set.Name, types.JSONPatchType, patch, metav1.PatchOptions{DryRun: o.Options()})
+			Patch(ctx, set.Name, types.JSONPatchType, patch, metav1.PatchOptions{DryRun: o.APIValue()})
 		if err == nil {
 			written.TypeMeta = set.TypeMeta
 			return written, nil

@@ -18,15 +18,15 @@ import (
 )
 
 type workStatusOptions struct {
-	*kit.Factory
+	*kit.Options
 	onClusters
 	kit.WaitFlags
 	out *kit.Table
 }
 
 // NewCommand returns the command work.
-func NewCommand(g *kit.Factory) *cobra.Command {
-	o := &workStatusOptions{Factory: g, out: kit.NewTable()}
+func NewCommand(opts *kit.Options) *cobra.Command {
+	o := &workStatusOptions{Options: opts, out: kit.NewTable()}
 	cmd := &cobra.Command{
 		Use:   "status WORK",
 		Short: "Show the progress of the works of a name, and which manifests fail, and why",
@@ -35,10 +35,10 @@ func NewCommand(g *kit.Factory) *cobra.Command {
 			"list manifestworks in the namespaces of the clusters.",
 		Example:           kit.Example("kubectl hub work status web\nkubectl hub work status web --clusters c1 --wait"),
 		Args:              kit.OneArg("a work"),
-		ValidArgsFunction: kit.FirstArg(g.CompletionFunc(kit.WorkNames)),
+		ValidArgsFunction: kit.FirstArg(opts.CompletionFunc(kit.WorkNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.addTo(g, cmd)
+	o.addTo(opts, cmd)
 	o.AddWait(cmd.Flags(), "the work is applied and available on all clusters")
 	o.out.AddTo(cmd)
 	return kit.NewGroup("work", "Show the progress of a work", cmd)
@@ -64,7 +64,7 @@ func (o *workStatusOptions) run(ctx context.Context, name string) error {
 	var late error
 	if o.Wait {
 		// Print the status even after a timeout.
-		late = awaitWorks(ctx, o.Factory, h, clusters, name)
+		late = awaitWorks(ctx, o.Options, h, clusters, name)
 		if late != nil && ctx.Err() == nil {
 			return late
 		}

@@ -26,8 +26,8 @@ import (
 // UnknownVersion is the version of a program that was built without one.
 const UnknownVersion = "unknown"
 
-// Factory has the state that all commands share, and makes their connections.
-type Factory struct {
+// Options are the streams and the flags that all commands share. They make the connections of a command.
+type Options struct {
 	genericiooptions.IOStreams
 	// ConfigFlags are kubectl's flags for the connection to a cluster.
 	ConfigFlags *genericclioptions.ConfigFlags
@@ -42,32 +42,32 @@ type Factory struct {
 var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-timeout", "v"}
 
 // AddFlags adds the flags of all commands, and shows some of them in the help.
-func (g *Factory) AddFlags(cmd *cobra.Command) {
+func (o *Options) AddFlags(cmd *cobra.Command) {
 	fs := cmd.PersistentFlags()
-	g.ConfigFlags.AddFlags(fs)
+	o.ConfigFlags.AddFlags(fs)
 	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("Log level of the requests to the servers, 0 to %d. Their content is never logged.", logging.MaxVerbosity))
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
-	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return g.setupLog(*verbosity) }
-	Must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return o.setupLog(*verbosity) }
+	Must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
 }
 
 // ContextFlags returns the flags by which the user has selected the cluster, for commands that are printed.
-func (g *Factory) ContextFlags() (flags []string) {
-	if f := g.ConfigFlags.KubeConfig; f != nil && *f != "" {
+func (o *Options) ContextFlags() (flags []string) {
+	if f := o.ConfigFlags.KubeConfig; f != nil && *f != "" {
 		flags = append(flags, "--kubeconfig="+*f)
 	}
-	if f := g.ConfigFlags.Context; f != nil && *f != "" {
+	if f := o.ConfigFlags.Context; f != nil && *f != "" {
 		flags = append(flags, "--context="+*f)
 	}
 	return flags
 }
 
 // setupLog prevents libraries from logging what a command prints itself.
-func (g *Factory) setupLog(verbosity int) error {
+func (o *Options) setupLog(verbosity int) error {
 	// Without a logger, controller-runtime prints a warning to stderr after 30 seconds, and commands that wait may take longer.
 	log.SetLogger(klog.Background())
 	klog.LogToStderr(false)
-	klog.SetOutput(g.ErrOut)
+	klog.SetOutput(o.ErrOut)
 	if verbosity == 0 {
 		klog.SetOutput(io.Discard)
 	}
@@ -76,18 +76,18 @@ func (g *Factory) setupLog(verbosity int) error {
 }
 
 // WithContext returns the options of the same user for another kubeconfig or another context.
-func (g *Factory) WithContext(kubeconfig, context string) *Factory {
-	other, flags := *g, genericclioptions.NewConfigFlags(true)
+func (o *Options) WithContext(kubeconfig, context string) *Options {
+	other, flags := *o, genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Context = &kubeconfig, &context
-	flags.Timeout, flags.CacheDir = g.ConfigFlags.Timeout, g.ConfigFlags.CacheDir
-	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = g.ConfigFlags.Impersonate, g.ConfigFlags.ImpersonateUID, g.ConfigFlags.ImpersonateGroup
+	flags.Timeout, flags.CacheDir = o.ConfigFlags.Timeout, o.ConfigFlags.CacheDir
+	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = o.ConfigFlags.Impersonate, o.ConfigFlags.ImpersonateUID, o.ConfigFlags.ImpersonateGroup
 	other.ConfigFlags = flags
 	return &other
 }
 
 // ContextARN returns the name of the cluster in the kubeconfig if it is the ARN of an EKS cluster, as the aws CLI sets it, or "".
-func (g *Factory) ContextARN() string {
-	cluster := g.ContextCluster()
+func (o *Options) ContextARN() string {
+	cluster := o.ContextCluster()
 	if _, err := irsa.ParseClusterARN(cluster); err != nil {
 		return ""
 	}
@@ -95,14 +95,14 @@ func (g *Factory) ContextARN() string {
 }
 
 // ContextCluster returns the name in the kubeconfig of the cluster that the flags select, or "".
-func (g *Factory) ContextCluster() string {
-	config, err := g.ConfigFlags.ToRawKubeConfigLoader().RawConfig()
+func (o *Options) ContextCluster() string {
+	config, err := o.ConfigFlags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return ""
 	}
 	name := config.CurrentContext
-	if *g.ConfigFlags.Context != "" {
-		name = *g.ConfigFlags.Context
+	if *o.ConfigFlags.Context != "" {
+		name = *o.ConfigFlags.Context
 	}
 	context, ok := config.Contexts[name]
 	if !ok {
@@ -112,11 +112,11 @@ func (g *Factory) ContextCluster() string {
 }
 
 // Warn prints a warning. It escapes control characters.
-func (g *Factory) Warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(g.ErrOut, "Warning: %s\n", command.Printable(fmt.Sprintf(format, args...)))
+func (o *Options) Warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.ErrOut, "Warning: %s\n", command.Printable(fmt.Sprintf(format, args...)))
 }
 
 // Note prints a message that is not a warning.
-func (g *Factory) Note(format string, args ...any) {
-	_, _ = fmt.Fprintf(g.ErrOut, "Note: %s\n", command.Printable(fmt.Sprintf(format, args...)))
+func (o *Options) Note(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.ErrOut, "Note: %s\n", command.Printable(fmt.Sprintf(format, args...)))
 }
