@@ -16,6 +16,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
@@ -23,7 +24,7 @@ import (
 
 // makePlan makes the plan, and rejects a Klusterlet that cannot have one.
 func (p *pass) makePlan(context.Context) error {
-	desired, err := planOf(p.klusterlet, p.image)
+	desired, err := plan.New(p.klusterlet, p.image)
 	if err != nil {
 		return &rejection{why: err.Error()}
 	}
@@ -32,15 +33,15 @@ func (p *pass) makePlan(context.Context) error {
 }
 
 func (p *pass) trackDesired(context.Context) error {
-	p.track(slices.Concat(p.plan.management, p.plan.pods))
+	p.track(slices.Concat(p.plan.Management, p.plan.Pods))
 	return nil
 }
 
 // applyNamespace applies the namespace of the pods. It reports an error itself, since there are no pods to observe.
 func (p *pass) applyNamespace(ctx context.Context) error {
-	err := p.management.share(ctx, p.plan.namespace)
+	err := p.management.share(ctx, p.plan.PodNamespace)
 	if err != nil {
-		err = failed(apply.IDOf(p.plan.namespace), err)
+		err = failed(apply.IDOf(p.plan.PodNamespace), err)
 		p.report.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
 		p.report.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent does not exist: "+err.Error())
 	}
@@ -57,7 +58,7 @@ func (p *pass) readSecrets(ctx context.Context) error {
 }
 
 func (p *pass) loadSecrets(ctx context.Context) (err error) {
-	hubs, _ := agentSpec{p.klusterlet}.hubSecrets()
+	hubs, _ := plan.Agent{Klusterlet: p.klusterlet}.HubSecrets()
 	p.secrets, err = readSecrets(ctx, p.management.client, p.klusterlet.AgentNamespace(), p.klusterlet.IsDetached(), hubs)
 	return err
 }
@@ -99,7 +100,7 @@ func (p *pass) identify(ctx context.Context) error {
 	if !same {
 		return nil
 	}
-	own, err := agentSpec{p.klusterlet}.plan(p.image, true)
+	own, err := plan.Agent{Klusterlet: p.klusterlet}.Plan(p.image, true)
 	if err != nil {
 		return kit.Outcomef(operatorv1.ReasonKlusterletApplyFailed, "%v", err)
 	}
@@ -112,7 +113,7 @@ func managedError(err error) error { return fmt.Errorf("the managed cluster: %w"
 
 // applyManaged applies the objects on a managed cluster that does not run the pods. If nothing changed, no request is sent to that cluster.
 func (p *pass) applyManaged(ctx context.Context) error {
-	to, name, hash := p.connection, p.klusterlet.Name, hashOf(p.plan.managed)
+	to, name, hash := p.connection, p.klusterlet.Name, hashOf(p.plan.Managed)
 	if to.isSettled(name, hash, p.clock.Now()) {
 		return nil
 	}
@@ -120,12 +121,12 @@ func (p *pass) applyManaged(ctx context.Context) error {
 	to.settled.Store(nil)
 	to.observations.begin(name)
 	defer to.observations.end(name)
-	to.observations.track(name, p.managed.mark.key, idsOf(p.plan.managed))
+	to.observations.track(name, p.managed.mark.key, idsOf(p.plan.Managed))
 	ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 	defer cancel()
 	recording := *p.managed
 	recording.client = recordingClient{recording.client, func(id apply.ID, o metav1.Object) { to.observations.record(name, id, o) }}
-	if err := recording.apply(ctx, p.plan.managed); err != nil {
+	if err := recording.apply(ctx, p.plan.Managed); err != nil {
 		return managedError(err)
 	}
 	accounts, err := p.accounts(ctx)
@@ -158,7 +159,7 @@ func (p *pass) accounts(ctx context.Context) (map[string]types.UID, error) {
 }
 
 func (p *pass) applyManagement(ctx context.Context) error {
-	return p.management.apply(ctx, p.plan.management)
+	return p.management.apply(ctx, p.plan.Management)
 }
 
 // mint reconciles the kubeconfigs of the pods. Those that could not be renewed may be usable for a while.
@@ -190,12 +191,12 @@ func (p *pass) mint(ctx context.Context) (err error) {
 	return kit.Outcomef(operatorv1.ReasonManagedClusterResourceApplyFailed, "%v", err)
 }
 
-func (p *pass) applyPods(ctx context.Context) error { return p.management.apply(ctx, p.plan.pods) }
+func (p *pass) applyPods(ctx context.Context) error { return p.management.apply(ctx, p.plan.Pods) }
 
 // prune deletes the objects that are no longer desired, on both clusters, since the status does not contain on which of them an object is. Objects
 // with other owners are not deleted, whatever the status lists.
 func (p *pass) prune(ctx context.Context) error {
-	desired, recorded := p.plan.inventory(), p.klusterlet.Status.RelatedResources
+	desired, recorded := p.plan.Inventory(), p.klusterlet.Status.RelatedResources
 	p.report.inventory = desired
 	var stale []operatorv1.RelatedResourceMeta
 	for _, resource := range recorded {
@@ -207,13 +208,13 @@ func (p *pass) prune(ctx context.Context) error {
 		return nil
 	}
 	p.report.inventory = recorded // until they are gone
-	if err := p.management.prune(ctx, objectsOf(stale)); err != nil {
+	if err := p.management.prune(ctx, plan.ObjectsOf(stale)); err != nil {
 		return err
 	}
 	if p.managed != nil {
 		ctx, cancel := context.WithTimeout(ctx, reach.PassTimeout)
 		defer cancel()
-		if err := p.managed.prune(ctx, objectsOf(stale)); err != nil {
+		if err := p.managed.prune(ctx, plan.ObjectsOf(stale)); err != nil {
 			return err
 		}
 	}

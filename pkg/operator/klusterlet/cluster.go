@@ -16,6 +16,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
@@ -62,7 +63,7 @@ func (c *cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 	applier := c.applier()
 	for _, want := range objects {
 		var err error
-		if isShared(want) {
+		if plan.IsShared(want) {
 			err = c.share(ctx, want)
 		} else {
 			err = c.applyOwned(ctx, applier, want)
@@ -82,9 +83,9 @@ func (c *cluster) applyOwned(ctx context.Context, applier *apply.Applier, want *
 	if have != nil && have.GetDeletionTimestamp() != nil && applier.Owner.Owns(have) {
 		return errDeleting
 	}
-	if want.GroupVersionKind() == deployments.GroupVersionKind {
+	if want.GroupVersionKind() == plan.Deployments.GroupVersionKind {
 		there, _ := have.(*unstructured.Unstructured)
-		want, err = withRollout(want, there)
+		want, err = plan.WithRollout(want, there)
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructur
 // prune deletes objects that are no longer desired, in order. It does not wait for their finalizers.
 func (c *cluster) prune(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
-		if isShared(o) {
+		if plan.IsShared(o) {
 			if err := c.unshare(ctx, o); err != nil {
 				return failed(apply.IDOf(o), c.explained(err))
 			}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
@@ -118,7 +119,7 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 	if err != nil {
 		return nil, err
 	}
-	live, err := to.Client(client.Options{Mapper: mapper()})
+	live, err := to.Client(client.Options{Mapper: plan.Mapper()})
 	if err != nil {
 		return nil, errors.New(to.Explain(err))
 	}
@@ -133,13 +134,13 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 	}
 	c.observations = &observations{enqueue: l.enqueue, burst: changeBurst, interval: changeInterval}
 	var all []objectSet
-	for _, kinds := range [][]kind{owned, shared} {
+	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared} {
 		for _, kind := range kinds {
 			set := objectSet{kind: kind, label: mark.key}
-			if !isSharedKind(kind) {
+			if !plan.IsSharedKind(kind) {
 				set.label = selectorOf(name, managementUID)
 			}
-			if isOnManaged(kind) {
+			if plan.IsOnManaged(kind) {
 				all = append(all, set)
 			}
 		}

@@ -1,6 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package klusterlet reconciles the agents of Klusterlets: it applies their objects to the cluster that runs the pods and to the managed cluster,
+// until the Klusterlet is deleted. See docs/design/detached.md.
 package klusterlet
 
 import (
@@ -14,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +38,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
@@ -93,7 +98,7 @@ func scheme() *runtime.Scheme {
 
 func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 	config := mgr.GetConfig()
-	live, err := client.New(config, client.Options{Scheme: scheme(), Mapper: mapper(), HTTPClient: mgr.GetHTTPClient()})
+	live, err := client.New(config, client.Options{Scheme: scheme(), Mapper: plan.Mapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return err
 	}
@@ -153,14 +158,14 @@ func selectorOf(name, managementUID string) string {
 // which is all that this program may read.
 func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) listening {
 	var all []objectSet
-	for _, kind := range owned {
+	for _, kind := range plan.Owned {
 		all = append(all, objectSet{kind: kind, label: labels.Set{LabelManagement: r.managementUID}.String()})
 	}
-	for _, kind := range shared {
+	for _, kind := range plan.Shared {
 		all = append(all, objectSet{kind: kind, label: LabelShared})
 	}
-	for _, name := range secretNames {
-		all = append(all, objectSet{kind: secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
+	for _, name := range plan.SecretNames {
+		all = append(all, objectSet{kind: plan.Secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
 	}
 	return listen(ctx, objects, r.observations, all)
 }
@@ -173,7 +178,7 @@ func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
 }
 
 func klusterletID(name string) apply.ID {
-	return apply.ID{GroupKind: klusterlets.GroupKind(), NamespacedName: types.NamespacedName{Name: name}}
+	return apply.ID{GroupKind: plan.Klusterlets.GroupKind(), NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // byNamespace is the index of Klusterlets by the namespaces of their agents.
@@ -192,4 +197,43 @@ func (r *Reconciler) inNamespace(ctx context.Context, namespace string) ([]opera
 	}
 	err := r.klusterlets.List(ctx, list, options...)
 	return slices.DeleteFunc(list.Items, func(k operatorv1.Klusterlet) bool { return k.AgentNamespace() != namespace }), err
+}
+
+// Reconciler reconciles Klusterlets.
+type Reconciler struct {
+	// klusterlets reads Klusterlets from a cache. If it is indexed, it selects them by the namespaces of their agents.
+	klusterlets client.Reader
+	indexed     bool
+	// client is an uncached client of the management cluster.
+	client client.Client
+	config *rest.Config
+	// managementUID is the UID of the namespace kube-system of the management cluster.
+	managementUID string
+	minter        *mint.Keeper
+	connections   *connections
+	// observations has the observed state of the management cluster.
+	observations *observations
+	recorder     events.EventRecorder
+	clock        clock.PassiveClock
+	// image is the image of agents whose Klusterlet names none.
+	image string
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	// Before the read: events from now on may not be part of what is read.
+	r.observations.begin(request.Name)
+	defer r.observations.end(request.Name)
+	k := &operatorv1.Klusterlet{}
+	if err := r.klusterlets.Get(ctx, request.NamespacedName, k); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.connections.drop(request.Name)
+			r.observations.drop(request.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	p := r.newPass(k.DeepCopy())
+	result, err := p.reconcile(ctx)
+	p.recordKlusterlet()
+	return result, err
 }

@@ -19,6 +19,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/leave"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
@@ -59,7 +60,7 @@ func (p *pass) deletePods(ctx context.Context) error {
 }
 
 func podsOf(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != deployments.Kind })
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != plan.Deployments.Kind })
 }
 
 // finalizeManaged finalizes a managed cluster that does not run the pods. After a while it gives up on a cluster that cannot be cleaned up.
@@ -115,7 +116,7 @@ func (p *pass) selectManaged(ctx context.Context) error {
 		// The namespace has the source. It is deleted last, with the rest of this cluster: without the source, the next process could not continue.
 		namespace := p.klusterlet.AgentNamespace()
 		p.managedExisting = slices.DeleteFunc(slices.Clone(p.existing), func(o *unstructured.Unstructured) bool {
-			return o.GetKind() == namespaces.Kind && o.GetName() == namespace
+			return o.GetKind() == plan.Namespaces.Kind && o.GetName() == namespace
 		})
 	}
 	return nil
@@ -124,7 +125,7 @@ func (p *pass) selectManaged(ctx context.Context) error {
 func (p *pass) deleteManagedOwned(ctx context.Context) error {
 	owned, _ := splitShared(p.managedExisting)
 	return p.managed.finalize(ctx, slices.DeleteFunc(owned, func(o *unstructured.Unstructured) bool {
-		return !isOnManaged(kind{GroupVersionKind: o.GroupVersionKind()})
+		return !plan.IsOnManaged(plan.Kind{GroupVersionKind: o.GroupVersionKind()})
 	}))
 }
 
@@ -185,7 +186,7 @@ func (p *pass) deleteSecret(ctx context.Context, name string) error {
 // splitShared splits objects into those that belong to the Klusterlet alone and those that are shared.
 func splitShared(objects []*unstructured.Unstructured) (owned, shared []*unstructured.Unstructured) {
 	for _, o := range objects {
-		if isShared(o) {
+		if plan.IsShared(o) {
 			shared = append(shared, o)
 		} else {
 			owned = append(owned, o)

@@ -22,6 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
@@ -168,9 +169,9 @@ func TestFinalize_LastDeletesSharedObjects(t *testing.T) {
 		for kind, name := range map[string]string{"Namespace": "open-cluster-management-shared",
 			"CustomResourceDefinition": "appliedmanifestworks.work.open-cluster-management.io"} {
 			o := &unstructured.Unstructured{}
-			gvk := namespaces.GroupVersionKind
+			gvk := plan.Namespaces.GroupVersionKind
 			if kind != "Namespace" {
-				gvk = definitions.GroupVersionKind
+				gvk = plan.Definitions.GroupVersionKind
 			}
 			o.SetGroupVersionKind(gvk)
 			if err := w.there.Get(t.Context(), client.ObjectKey{Name: name}, o); err == nil && o.GetDeletionTimestamp() == nil {
@@ -319,7 +320,7 @@ func TestFinalize_WithWorks(t *testing.T) {
 					t.Errorf("the object is %+v: %v", object.ObjectMeta, err)
 				}
 				list := &unstructured.UnstructuredList{}
-				list.SetGroupVersionKind(records.GroupVersion().WithKind("AppliedManifestWorkList"))
+				list.SetGroupVersionKind(plan.Records.GroupVersion().WithKind("AppliedManifestWorkList"))
 				if err := client.IgnoreNotFound(c.List(t.Context(), list)); err != nil || len(list.Items) > 0 {
 					t.Errorf("%d records are left: %v", len(list.Items), err)
 				}

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/test/await"
 )
@@ -75,7 +76,7 @@ func newWorld(t *testing.T) *world {
 // reconciler returns a Reconciler as of a new process.
 func (w *world) reconciler() *Reconciler {
 	w.Helper()
-	live, err := client.NewWithWatch(operatortest.Shared.Config(w.T, "management"), client.Options{Scheme: scheme(), Mapper: mapper()})
+	live, err := client.NewWithWatch(operatortest.Shared.Config(w.T, "management"), client.Options{Scheme: scheme(), Mapper: plan.Mapper()})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func (w *world) applied(r *Reconciler, mode operatorv1.InstallMode, change func(
 // of returns the objects of a Klusterlet on a cluster, as "Kind namespace/name", and the shared objects that it uses.
 func (w *world) of(c client.Client, k *operatorv1.Klusterlet) (all []string) {
 	w.Helper()
-	for _, kinds := range [][]kind{owned, shared, {secrets}} {
+	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared, {plan.Secrets}} {
 		for _, kind := range kinds {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

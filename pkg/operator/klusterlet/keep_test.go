@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -237,53 +236,5 @@ func TestReconcile_RejectsNamespaceOfOther(t *testing.T) {
 		w.delete(k)
 		w.until(r, k, "it is gone", isGone)
 		w.expectNothing(k)
-	}
-}
-
-func TestPlan_FlagsOfSpec(t *testing.T) {
-	k := &operatorv1.Klusterlet{}
-	k.Name, k.Spec.ClusterName, k.Spec.DeployOption.Mode = "k", "c", operatorv1.InstallModeHosted
-	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
-		ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/b": "x,--y=1", "agent.open-cluster-management.io/a": "1"},
-		ClusterLabels:      map[string]string{"l": "v"},
-		RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "csr"},
-	}
-	k.Spec.NodePlacement.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(5))}}
-	k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
-	want := []string{"--cluster-name=c", `--cluster-annotations=agent.open-cluster-management.io/a=1,"agent.open-cluster-management.io/b=x,--y=1"`,
-		"--cluster-labels=l=v", "--registration-auth=csr"}
-	if got := (agentSpec{k}).registrationArgs(); !slices.Equal(got, want) {
-		t.Errorf("the flags are %q, want %q", got, want)
-	}
-	p, err := planOf(k, "i:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range p.pods {
-		d := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
-			t.Fatal(err)
-		}
-		pod := d.Spec.Template.Spec
-		if len(pod.Tolerations) != 1 || *pod.Tolerations[0].TolerationSeconds != 5 || len(pod.Containers[0].Resources.Limits) > 0 || pod.Containers[0].Image != "i:1" {
-			t.Errorf("%s has %+v", d.Name, pod)
-		}
-	}
-	for name, change := range map[string]func(*operatorv1.Klusterlet){
-		"a long name":       func(k *operatorv1.Klusterlet) { k.Name = strings.Repeat("a", 41) },
-		"the cluster's own": func(k *operatorv1.Klusterlet) { k.Name = "kube-system" },
-		"no label":          func(k *operatorv1.Klusterlet) { k.Name = "a.b" },
-		"the agent's own": func(k *operatorv1.Klusterlet) {
-			k.Spec.Clusterhub = &operatorv1.KlusterletClusterhub{Works: operatorv1.KlusterletWorks{Role: "admin", Namespaces: []string{k.ManagedNamespace()}}}
-		},
-		"too long, detached": func(k *operatorv1.Klusterlet) {
-			k.Name, k.Spec.DeployOption.Mode = strings.Repeat("a", 34), operatorv1.InstallModeDetached
-		},
-	} {
-		k := k.DeepCopy()
-		change(k)
-		if _, err := planOf(k, ""); err == nil {
-			t.Errorf("%s: it has a plan", name)
-		}
 	}
 }

@@ -24,13 +24,14 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
 // TestModes_Lifecycle runs each mode: the objects are created where they belong, what the pods refer to exists, the parts may do what
 // is documented and nothing else, and at the end both clusters are as before.
 func TestModes_Lifecycle(t *testing.T) {
-	for _, mode := range allModes {
+	for _, mode := range operatortest.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t)
 			management, managed := operatortest.Shared.Config(t, "management"), operatortest.Shared.Config(t, "managed")
@@ -69,11 +70,11 @@ func TestFinalize_InvalidSpec(t *testing.T) {
 
 func (w *world) expectStatus(k *operatorv1.Klusterlet) {
 	w.Helper()
-	p, err := planOf(k, "")
+	p, err := plan.New(k, "")
 	if err != nil {
 		w.Fatal(err)
 	}
-	if got, want := len(k.Status.RelatedResources), len(p.inventory()); got != want || want < 15 {
+	if got, want := len(k.Status.RelatedResources), len(p.Inventory()); got != want || want < 15 {
 		w.Errorf("%d things are known to have been made, want %d", got, want)
 	}
 	for _, c := range k.Status.Conditions {
@@ -81,7 +82,7 @@ func (w *world) expectStatus(k *operatorv1.Klusterlet) {
 			w.Errorf("%s is of generation %d", c.Type, c.ObservedGeneration)
 		}
 	}
-	if len(k.Status.Generations) != len(p.pods) || k.Status.ObservedGeneration != k.Generation {
+	if len(k.Status.Generations) != len(p.Pods) || k.Status.ObservedGeneration != k.Generation {
 		w.Errorf("of generations it says %+v, %d", k.Status.Generations, k.Status.ObservedGeneration)
 	}
 	if hosted := slices.Contains(k.Finalizers, operatorv1.KlusterletHostedFinalizer); hosted != k.IsDetached() {

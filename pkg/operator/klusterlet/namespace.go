@@ -13,6 +13,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 )
 
 // checkNamespace rejects a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its Secrets belong to one agent. It enqueues
@@ -59,7 +60,7 @@ func (p *pass) isOlder(other *operatorv1.Klusterlet) bool {
 // exists reports whether a cached Klusterlet still exists: no agent is stopped because of one that does not.
 func (r *Reconciler) exists(ctx context.Context, other *operatorv1.Klusterlet) (bool, error) {
 	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(klusterlets.GroupVersionKind)
+	now.SetGroupVersionKind(plan.Klusterlets.GroupVersionKind)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(other), now)
 	return err == nil && now.UID == other.UID, client.IgnoreNotFound(err)
 }

@@ -22,6 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 )
 
 // oneSecond sets the same creation time for all Klusterlets.
@@ -71,7 +72,7 @@ func TestAttack_ConcurrentKlusterletsShareNoNamespace(t *testing.T) {
 		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "belongs to the agent of Klusterlet "+first.Name)
 	})
 	pods := func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
+		return strings.Contains(strings.Join(w.of(w.here, k), " "), plan.Deployments.Kind)
 	}
 	if pods(second) || !pods(first) {
 		t.Errorf("there are pods of the one that is refused: %t, and of the other: %t", pods(second), pods(first))
@@ -116,7 +117,7 @@ func TestAttack_NamespaceOfAgentIsNotLabeled(t *testing.T) {
 				c.pods = namespace.Name
 			}
 			want := &unstructured.Unstructured{}
-			want.SetGroupVersionKind(namespaces.GroupVersionKind)
+			want.SetGroupVersionKind(plan.Namespaces.GroupVersionKind)
 			want.SetName(namespace.Name)
 			err := c.share(t.Context(), want)
 			var rejected *rejection
@@ -153,7 +154,7 @@ func TestReconcile_YieldsToCommandLineAgent(t *testing.T) {
 	}
 	w.until(r, k, "it is refused, and has no pods", func(now *operatorv1.Klusterlet) bool {
 		return strings.Contains(condition(now, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has installed") &&
-			!strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
+			!strings.Contains(strings.Join(w.of(w.here, k), " "), plan.Deployments.Kind)
 	})
 	w.delete(k)
 	w.until(r, k, "it is gone", isGone)

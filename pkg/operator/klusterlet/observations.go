@@ -18,6 +18,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
@@ -34,7 +35,7 @@ func stateOf(id apply.ID, o metav1.Object, mark string) state {
 	if o == nil {
 		return gone
 	}
-	if !isSharedID(id) {
+	if !plan.IsSharedID(id) {
 		return sha256.Sum256(fmt.Appendf(nil, "%q %q", o.GetUID(), o.GetResourceVersion()))
 	}
 	labels := o.GetLabels()

@@ -16,11 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 var (
-	definitionID = apply.ID{GroupKind: definitions.GroupKind(), NamespacedName: types.NamespacedName{Name: "d"}}
+	definitionID = apply.ID{GroupKind: plan.Definitions.GroupKind(), NamespacedName: types.NamespacedName{Name: "d"}}
 	accountID    = apply.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
 )
 

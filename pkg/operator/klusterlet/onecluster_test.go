@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
@@ -148,7 +149,7 @@ func TestOneCluster_WorksAreNotInPodNamespace(t *testing.T) {
 		t.Errorf("there is %q, and not the namespace alone", got)
 	}
 	// On another cluster, a namespace of this name is not special.
-	if _, err := planOf(k, ""); err != nil {
+	if _, err := plan.New(k, ""); err != nil {
 		t.Error(err)
 	}
 	w.delete(k)

@@ -16,6 +16,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
@@ -31,7 +32,7 @@ type pass struct {
 	// next is the time until the next reconcile, or 0.
 	next time.Duration
 
-	plan *plan
+	plan *plan.Plan
 	// management is the cluster that runs the pods, and managed the managed cluster, if it is another one and connected.
 	management, managed *cluster
 	secrets             agentSecrets
@@ -65,11 +66,11 @@ func (p *pass) requeueAfter(after time.Duration) {
 func (p *pass) track(objects []*unstructured.Unstructured) {
 	name, namespace := p.klusterlet.Name, p.klusterlet.AgentNamespace()
 	ids := []apply.ID{klusterletID(name)}
-	for _, secret := range secretNames {
+	for _, secret := range plan.SecretNames {
 		if len(objects) == 0 {
 			break
 		}
-		ids = append(ids, apply.ID{GroupKind: secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: secret}})
+		ids = append(ids, apply.ID{GroupKind: plan.Secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: secret}})
 	}
 	p.observations.track(name, p.management.mark.key, append(ids, idsOf(objects)...))
 	p.recordKlusterlet()
@@ -83,14 +84,14 @@ func (p *pass) recordKlusterlet() {
 // inventory returns the objects that may exist, in the order of deletion.
 func (p *pass) inventory() []*unstructured.Unstructured {
 	resources := slices.Clone(p.klusterlet.Status.RelatedResources)
-	if desired, err := planOf(p.klusterlet, p.image); err == nil { // otherwise nothing more was ever created
-		for _, resource := range desired.inventory() {
+	if desired, err := plan.New(p.klusterlet, p.image); err == nil { // otherwise nothing more was ever created
+		for _, resource := range desired.Inventory() {
 			if !slices.Contains(resources, resource) {
 				resources = append(resources, resource)
 			}
 		}
 	}
-	return objectsOf(resources)
+	return plan.ObjectsOf(resources)
 }
 
 func (p *pass) addFinalizer(ctx context.Context) error {
@@ -125,7 +126,7 @@ func (p *pass) setFinalizer(ctx context.Context, name string, has bool) error {
 // recordInventory adds the desired objects to the inventory in the status. From then on the report is written.
 func (p *pass) recordInventory(ctx context.Context) error {
 	_, err := kit.PatchStatus(ctx, p.client, p.klusterlet, func(k *operatorv1.Klusterlet) {
-		for _, resource := range p.plan.inventory() {
+		for _, resource := range p.plan.Inventory() {
 			if !slices.Contains(k.Status.RelatedResources, resource) {
 				k.Status.RelatedResources = append(k.Status.RelatedResources, resource)
 			}

@@ -14,6 +14,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 )
 
 // rights returns the rights on the management cluster. On a managed cluster elsewhere the controller has the rights of the source.
@@ -23,20 +24,20 @@ func rights() []kit.Right {
 		kit.On(operator, "klusterlets", "get", "list", "watch", "patch"),
 		kit.On(operator, "klusterlets/status", "patch"),
 		// By name: no other Secret can be read. RBAC cannot restrict create to names.
-		kit.On(core, "secrets", "get", "list", "watch").Named(secretNames...),
-		kit.On(core, "secrets", "update", "delete").Named(secretNames[2:]...),
+		kit.On(core, "secrets", "get", "list", "watch").Named(plan.SecretNames...),
+		kit.On(core, "secrets", "update", "delete").Named(plan.SecretNames[2:]...),
 		kit.On(core, "secrets", "create"),
 		// To end the works of an agent on this cluster, with the agent's rights.
 		kit.On(core, "serviceaccounts/token", "create"),
 		// The role of works, whose rules this program does not have.
 		kit.On(rbacv1.SchemeGroupVersion, "clusterroles", "bind").Named("admin"),
-		kit.On(apiServices.GroupVersion(), "apiservices", "get").Named("v1.work.open-cluster-management.io", "v1alpha1.cluster.open-cluster-management.io"),
+		kit.On(plan.APIServices.GroupVersion(), "apiservices", "get").Named("v1.work.open-cluster-management.io", "v1alpha1.cluster.open-cluster-management.io"),
 		kit.On(schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}, "events", "create", "patch").In("default"),
 	}
-	for _, kinds := range [][]kind{owned, shared} {
+	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared} {
 		for _, k := range kinds {
 			verbs := []string{"list", "watch", "get", "create", "patch", "delete"}
-			all = append(all, kit.On(k.GroupVersion(), k.resource, verbs...))
+			all = append(all, kit.On(k.GroupVersion(), k.Resource, verbs...))
 		}
 	}
 	return append(all, handedOn()...)

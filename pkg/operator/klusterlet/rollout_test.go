@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
 // TestRollout_ImageOnly changes the pods of a Klusterlet on a real API server: an image that does not start must leave the agent running, and pods
@@ -72,19 +74,19 @@ func TestRollout_SeveralHubs(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeDefault
 	for _, several := range []bool{false, true} {
-		p, err := planOf(k, "example.com/agent:1")
+		p, err := plan.New(k, "example.com/agent:1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		have, err := withRollout(p.pods[0], nil)
+		have, err := plan.WithRollout(p.Pods[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err = planOf(k, "example.com/agent:2")
+		p, err = plan.New(k, "example.com/agent:2")
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, err := withRollout(p.pods[0], have)
+		next, err := plan.WithRollout(p.Pods[0], have)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +94,6 @@ func TestRollout_SeveralHubs(t *testing.T) {
 		if want := map[bool]string{false: "RollingUpdate", true: "Recreate"}[several]; strategy != want {
 			t.Errorf("with several hubs: %t, the strategy is %s, expected %s", several, strategy, want)
 		}
-		severalHubs(k, "hub-a", "hub-b")
+		operatortest.SeveralHubs(k, "hub-a", "hub-b")
 	}
 }

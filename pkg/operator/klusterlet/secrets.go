@@ -18,12 +18,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
 
-// secretNames lists the Secrets that are read: those of the user and of the registration agent, and the minted ones.
-var secretNames = []string{
-	operatorv1.ExternalManagedKubeconfig, operatorv1.BootstrapHubKubeconfig, operatorv1.HubKubeconfigSecret,
-	operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent,
-}
-
 // agentSecrets are the Secrets of an agent that were read. Those that do not exist are nil.
 type agentSecrets struct {
 	namespace string

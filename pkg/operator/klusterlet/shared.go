@@ -22,6 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
@@ -149,13 +150,13 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 }
 
 func (c *cluster) isOfPods(o *unstructured.Unstructured) bool {
-	return c.pods != "" && o.GetKind() == namespaces.Kind && o.GetName() == c.pods
+	return c.pods != "" && o.GetKind() == plan.Namespaces.Kind && o.GetName() == c.pods
 }
 
 // applyShared applies to an object that is unchanged since it was found. A definition only has to be the same one: many Klusterlets may be added to a
 // cluster at once, and each label that another one adds would cause a retry. A namespace may have become a hub's in between.
 func applyShared(ctx context.Context, c client.Client, manager string, give *unstructured.Unstructured, found client.Object) error {
-	if found == nil || give.GetKind() != definitions.Kind {
+	if found == nil || give.GetKind() != plan.Definitions.Kind {
 		return apply.ServerSideApply(manager)(ctx, c, give, found)
 	}
 	give.SetUID(found.GetUID()) // so that it is not created if it was deleted
@@ -163,7 +164,7 @@ func applyShared(ctx context.Context, c client.Client, manager string, give *uns
 	// A server reports the UID of a deleted object as a conflict, and that of a recreated one as a field that cannot be changed.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && apierrors.IsInvalid(err) && isAboutUID(status.Status().Details) {
-		return apierrors.NewConflict(definitions.gvr().GroupResource(), give.GetName(), errors.New("it was deleted and created again concurrently"))
+		return apierrors.NewConflict(plan.Definitions.GVR().GroupResource(), give.GetName(), errors.New("it was deleted and created again concurrently"))
 	}
 	return err
 }
@@ -175,7 +176,7 @@ func isAboutUID(details *metav1.StatusDetails) bool {
 // native reports whether a server behind the cluster's API server serves the kind of a definition, as on a hub: then the definition would have no
 // effect.
 func (c *cluster) native(ctx context.Context, want *unstructured.Unstructured) (bool, error) {
-	if want.GetKind() != definitions.Kind {
+	if want.GetKind() != plan.Definitions.Kind {
 		return false, nil
 	}
 	version, group, err := versionAndGroup(want)
@@ -183,7 +184,7 @@ func (c *cluster) native(ctx context.Context, want *unstructured.Unstructured) (
 		return false, err
 	}
 	service := &unstructured.Unstructured{}
-	service.SetGroupVersionKind(apiServices.GroupVersionKind)
+	service.SetGroupVersionKind(plan.APIServices.GroupVersionKind)
 	if err := c.client.Get(ctx, client.ObjectKey{Name: version + "." + group}, service); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
@@ -218,7 +219,7 @@ func (c *cluster) unshare(ctx context.Context, what *unstructured.Unstructured) 
 		}
 		last := marks(have) == 1
 		remove := last && ours(have) && have.GetDeletionTimestamp() == nil
-		if remove && have.GetKind() == definitions.Kind {
+		if remove && have.GetKind() == plan.Definitions.Kind {
 			used, err := c.used(ctx, have)
 			if err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
@@ -24,7 +25,7 @@ import (
 func newDefinition() *unstructured.Unstructured {
 	plural := "x" + rand.String(6) + "s"
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": definitions.Kind, "metadata": map[string]any{"name": plural + ".example.com"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": plan.Definitions.Kind, "metadata": map[string]any{"name": plural + ".example.com"},
 		"spec": map[string]any{"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": plural, "kind": "X" + plural},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}}}}

@@ -18,6 +18,8 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // Reasons of HubConnectionDegraded: the agent has no identity and no bootstrap kubeconfig to get one.
@@ -42,11 +44,11 @@ type report struct {
 func newReport(k *operatorv1.Klusterlet) *report {
 	s := &report{detached: k.IsDetached(), generation: k.Generation}
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all fields of the spec have an effect"
-	if ignored := (agentSpec{k}).ignored(); len(ignored) > 0 {
+	if ignored := (plan.Agent{Klusterlet: k}).Ignored(); len(ignored) > 0 {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
 	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
-	if without := (agentSpec{k}).gatesWithoutEffect(); len(without) > 0 {
+	if without := (plan.Agent{Klusterlet: k}).GatesWithoutEffect(); len(without) > 0 {
 		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"these feature gates have no effect: "+strings.Join(without, ", "))
 	} else {
@@ -126,7 +128,7 @@ func (s *report) failed(reason string, err error) {
 }
 
 // observePods reads the Deployments of a plan, and sets the conditions of the pods.
-func (s *report) observePods(ctx context.Context, c client.Reader, p *plan) error {
+func (s *report) observePods(ctx context.Context, c client.Reader, p *plan.Plan) error {
 	var lacking []string
 	for i, part := range p.Parts() {
 		kinds := []string{operatorv1.ConditionRegistrationDesiredDegraded, operatorv1.ConditionWorkDesiredDegraded}
@@ -147,8 +149,8 @@ func (s *report) observePods(ctx context.Context, c client.Reader, p *plan) erro
 		case err != nil:
 			return err
 		default:
-			s.generations = append(s.generations, operatorv1.GenerationStatus{Group: deployments.Group, Version: deployments.Version,
-				Resource: deployments.resource, Namespace: namespace, Name: part.Deployment, LastGeneration: d.Generation})
+			s.generations = append(s.generations, operatorv1.GenerationStatus{Group: plan.Deployments.Group, Version: plan.Deployments.Version,
+				Resource: plan.Deployments.Resource, Namespace: namespace, Name: part.Deployment, LastGeneration: d.Generation})
 			if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas < 1 || d.Status.UnavailableReplicas > 0 {
 				status, reason, message = metav1.ConditionTrue, operatorv1.ReasonKlusterletUnavailablePods,
 					fmt.Sprintf("no pod of Deployment %s/%s is ready with the latest template", namespace, part.Deployment)
@@ -197,4 +199,49 @@ func (s *report) into(k *operatorv1.Klusterlet) {
 		}
 		k.Status.Clusterhub.ClusterName = s.clusterName
 	}
+}
+
+// givenUpTexts maps the reasons that agents write to texts.
+var givenUpTexts = map[string]string{
+	registration.RefusalNotAccepted:         "it no longer accepts the cluster",
+	registration.RefusalNoCluster:           "it forbids the agent to get its ManagedCluster",
+	registration.RefusalUnknown:             "it does not know the identity of the agent",
+	registration.GivenUpNoAnswer:            "it does not respond",
+	registration.GivenUpNotAcceptedInTime:   "it has not accepted the cluster in time",
+	registration.GivenUpBootstrapKubeconfig: "the Secret is missing, or its kubeconfig cannot be used",
+	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
+}
+
+// rebootstrap sets RebootstrapProgressing from what the agent has written about its hubs. That selects texts and names of the spec, and is never
+// quoted.
+func (s *report) rebootstrap(secrets agentSecrets) {
+	if len(secrets.hubs) == 0 {
+		return
+	}
+	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub"
+	using, tried := secrets.hub()
+	if using != "" {
+		message = "the agent uses the hub of the Secret " + using
+	}
+	if using != "" && (len(tried) > 0 || !secrets.hasIdentity()) {
+		status, reason = metav1.ConditionTrue, operatorv1.ReasonRebootstrapStarted
+		message = strings.Join(append(tried, "the agent tries the hub of the Secret "+using), "; ")
+	}
+	s.set(operatorv1.ConditionRebootstrapProgressing, status, reason, message)
+}
+
+// hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that the agent gave up on.
+func (s agentSecrets) hub() (using string, givenUp []string) {
+	if s.identity == nil {
+		return "", nil
+	}
+	if name := string(s.identity.Data[registration.KeyHub]); slices.Contains(s.hubs, name) {
+		using = name
+	}
+	for _, hub := range registration.ParseGivenUp(s.identity.Data[registration.KeyGivenUpHubs]) {
+		if text := givenUpTexts[hub.Reason]; text != "" && slices.Contains(s.hubs, hub.Name) {
+			givenUp = append(givenUp, fmt.Sprintf("the hub of the Secret %s was given up: %s", hub.Name, text))
+		}
+	}
+	return using, givenUp
 }

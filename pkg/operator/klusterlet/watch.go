@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
@@ -30,7 +31,7 @@ const (
 
 // objectSet is a set of objects of one kind on a cluster.
 type objectSet struct {
-	kind         kind
+	kind         plan.Kind
 	label, field string
 }
 
@@ -53,7 +54,7 @@ func listen(ctx context.Context, c metadata.Interface, s *observations, all []ob
 	var first sync.WaitGroup
 	for _, w := range all {
 		first.Add(1)
-		go w.follow(ctx, c.Resource(w.kind.gvr()), a, first.Done)
+		go w.follow(ctx, c.Resource(w.kind.GVR()), a, first.Done)
 	}
 	tried := make(chan struct{})
 	go func() { first.Wait(); close(tried) }()

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 )
 
 // answering is a cluster that responds to lists and watches only.
@@ -64,7 +65,7 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 		s.begin("k")
 		s.end("k")
 		var all []objectSet
-		for _, kind := range append(owned, shared...) {
+		for _, kind := range append(plan.Owned, plan.Shared...) {
 			all = append(all, objectSet{kind: kind})
 		}
 		listen(ctx, a, s, all)
@@ -129,7 +130,7 @@ func TestReconcile_RechecksHiddenDefinition(t *testing.T) {
 			w.wrap = func(c client.Client) client.Client {
 				return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 					Get: func(ctx context.Context, i client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-						if service, ok := o.(*unstructured.Unstructured); ok && o.GetObjectKind().GroupVersionKind().Kind == apiServices.Kind && hidden {
+						if service, ok := o.(*unstructured.Unstructured); ok && o.GetObjectKind().GroupVersionKind().Kind == plan.APIServices.Kind && hidden {
 							service.SetName(key.Name)
 							return unstructured.SetNestedField(service.Object, "hub-apiserver", "spec", "service", "name")
 						}
@@ -144,7 +145,7 @@ func TestReconcile_RechecksHiddenDefinition(t *testing.T) {
 				of = w.here
 			}
 			defines := func() bool {
-				return strings.Contains(strings.Join(w.of(of, k), " "), definitions.Kind)
+				return strings.Contains(strings.Join(w.of(of, k), " "), plan.Definitions.Kind)
 			}
 			if defines() {
 				t.Fatal("a definition was made that is hidden")

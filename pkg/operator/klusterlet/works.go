@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 )
 
 // AnnotationWorks specifies what happens to the objects of works when their Klusterlet is deleted: FateKeep, the default, orphans the objects;
@@ -43,7 +44,7 @@ type worksFinalizer struct {
 // run ends the works, as far as possible now.
 func (f worksFinalizer) run(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
+	list.SetGroupVersionKind(plan.Records.GroupVersion().WithKind(plan.Records.Kind + "List"))
 	if err := f.cluster.client.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
 		return f.explained(client.IgnoreNotFound(err))
 	}
@@ -54,7 +55,7 @@ func (f worksFinalizer) run(ctx context.Context) error {
 	// The settings of the registration are irrelevant here, and may have become invalid.
 	k := f.pass.klusterlet.DeepCopy()
 	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
-	plan, err := planOf(k, f.pass.image)
+	desired, err := plan.New(k, f.pass.image)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (f worksFinalizer) run(ctx context.Context) error {
 	if f.connection != nil {
 		config = f.connection.Config()
 	} else {
-		config, err = f.agentConfig(ctx, plan)
+		config, err = f.agentConfig(ctx, desired)
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func (f worksFinalizer) run(ctx context.Context) error {
 	}
 	for {
 		left := ""
-		own, err := cluster.Some(ctx, plan.AgentID())
+		own, err := cluster.Some(ctx, desired.AgentID())
 		if err != nil || len(own) == 0 {
 			return f.explained(err)
 		}
@@ -116,10 +117,10 @@ func (f worksFinalizer) explained(err error) error {
 
 // agentConfig returns a configuration for the own cluster with the rights of the part that applies works. It recreates those that do not exist any
 // more.
-func (f worksFinalizer) agentConfig(ctx context.Context, p *plan) (*rest.Config, error) {
+func (f worksFinalizer) agentConfig(ctx context.Context, p *plan.Plan) (*rest.Config, error) {
 	own := *f.cluster
 	own.pods = "" // no pods exist any more, and another agent may have the namespace
-	if err := own.apply(ctx, p.management); err != nil {
+	if err := own.apply(ctx, p.Management); err != nil {
 		return nil, err
 	}
 	parts := p.Parts()

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"fmt"
@@ -17,9 +17,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
-
-var allModes = []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached, operatorv1.InstallModeHosted,
-	operatorv1.InstallModeSingleton, operatorv1.InstallModeSingletonHosted}
 
 const (
 	arn, otherARN = "arn:aws:eks:us-west-2:123456789012:cluster/c", "arn:aws:eks:us-west-2:123456789012:cluster/d"
@@ -76,7 +73,7 @@ func needed(path string, k *operatorv1.Klusterlet) {
 		}
 		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{RegistrationDriver: driver}
 	case strings.HasPrefix(path, "registrationConfiguration.bootstrapKubeConfigs."):
-		severalHubs(k, "a", "b")
+		operatortest.SeveralHubs(k, "a", "b")
 		if strings.HasSuffix(path, ".type") {
 			k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.Type = operatorv1.None
 		}
@@ -91,11 +88,11 @@ func needed(path string, k *operatorv1.Klusterlet) {
 
 // objectsIn returns all objects of a Klusterlet's plan.
 func objectsIn(k *operatorv1.Klusterlet) ([][]*unstructured.Unstructured, error) {
-	p, err := planOf(k, "")
+	p, err := New(k, "")
 	if err != nil {
 		return nil, err
 	}
-	return [][]*unstructured.Unstructured{p.managed, p.management, p.pods}, nil
+	return [][]*unstructured.Unstructured{p.Managed, p.Management, p.Pods}, nil
 }
 
 // whatBecomesOf reports whether a field changes what is deployed for a Klusterlet, and whether the field is reported as ignored.
@@ -111,7 +108,7 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Kluste
 	if err != nil {
 		return false, true // reported by the condition Applied
 	}
-	for _, text := range (agentSpec{k}).ignored() {
+	for _, text := range (Agent{k}).Ignored() {
 		said = said || f.Names(text)
 	}
 	return !reflect.DeepEqual(with, without), said
@@ -134,7 +131,7 @@ func TestFields_ApplyOrAreReportedAsIgnored(t *testing.T) {
 		} else if value != nil {
 			values = append(values, nil)
 		}
-		for _, mode := range allModes {
+		for _, mode := range operatortest.Modes {
 			if value == any(mode) {
 				continue
 			}
@@ -177,7 +174,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 	if want := `{QPS:7 Burst:9} {QPS:11 Burst:13} {QPS:17 Burst:19} {Most:3 Reserved:[.a ,"--x=y]} true`; got != want {
 		t.Errorf("the agent understands %s, want %s", got, want)
 	}
-	if args := (agentSpec{k}).registrationArgs(); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
+	if args := (Agent{k}).registrationArgs(); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
 		t.Errorf("the flags are %q", args)
 	}
 	k.Spec.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://a"}, {URL: `https://b/","x`, CABundle: []byte(certificate)}, {URL: "https://c", CABundle: []byte("no PEM")}}
@@ -185,7 +182,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 	if err != nil || len(told) != 2 || told[0].URL != "https://a" || told[1].URL != `https://b/","x` || string(told[1].CABundle) != certificate {
 		t.Errorf("the agent tells the hub of %+v: %v", told, err)
 	}
-	if ignored := strings.Join(agentSpec{k}.ignored(), "; "); !strings.Contains(ignored, `the caBundle of "https://c" must be certificates in PEM`) {
+	if ignored := strings.Join(Agent{k}.Ignored(), "; "); !strings.Contains(ignored, `the caBundle of "https://c" must be certificates in PEM`) {
 		t.Errorf("it is said %q", ignored)
 	}
 
@@ -197,7 +194,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 		o.Works.HubRequests != usual.Works.HubRequests || o.Claims.Most != usual.Claims.Most {
 		t.Errorf("the agent understands %+v, %+v, %+v", o.Spoke.Requests, o.Works, o.Claims)
 	}
-	for _, n := range slices.Concat(agentSpec{k}.registrationNumbers(), agentSpec{k}.workNumbers()) {
+	for _, n := range slices.Concat(Agent{k}.registrationNumbers(), Agent{k}.workNumbers()) {
 		if said := len(n.ignored()) > 0; said != (n.value < 0 || n.value == 599) || len(n.args()) > 0 {
 			t.Errorf("%s is %d, and is said to be ignored: %t; the flags are %q", n.field, n.value, said, n.args())
 		}

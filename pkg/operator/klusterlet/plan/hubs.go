@@ -1,14 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -18,9 +16,9 @@ import (
 // multipleHubs is the feature gate of agents with several hubs. It is off by default, as in Open Cluster Management.
 const multipleHubs = "MultipleHubs"
 
-// hubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec, and no names for an agent
+// HubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec, and no names for an agent
 // with one hub. ignored lists which parts of the field have no effect, and why.
-func (k agentSpec) hubSecrets() (names, ignored []string) {
+func (k Agent) HubSecrets() (names, ignored []string) {
 	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -74,7 +72,7 @@ func checkHubSecret(name string, before []string) string {
 	switch {
 	case len(validation.IsDNS1123Subdomain(name)) > 0:
 		return "it is not the name of a Secret"
-	case name != operatorv1.BootstrapHubKubeconfig && slices.Contains(secretNames, name):
+	case name != operatorv1.BootstrapHubKubeconfig && slices.Contains(SecretNames, name):
 		return "it is not a bootstrap kubeconfig, but one that the agent has for something else"
 	case slices.Contains(before, name):
 		return "it is there already"
@@ -92,56 +90,11 @@ func gateEnabled(gates []operatorv1.FeatureGate, name string) bool {
 }
 
 // hubNumbers returns the flags of an agent with several hubs that are numbers.
-func (k agentSpec) hubNumbers() []number {
-	if names, _ := k.hubSecrets(); len(names) == 0 {
+func (k Agent) hubNumbers() []number {
+	if names, _ := k.HubSecrets(); len(names) == 0 {
 		return nil
 	}
 	local := k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets
 	return []number{{"", "hub-connection-timeout-seconds", local.HubConnectionTimeoutSeconds, registration.MinHubTimeoutSeconds,
 		registration.DefaultHubTimeoutSeconds}}
-}
-
-// givenUpTexts maps the reasons that agents write to texts.
-var givenUpTexts = map[string]string{
-	registration.RefusalNotAccepted:         "it no longer accepts the cluster",
-	registration.RefusalNoCluster:           "it forbids the agent to get its ManagedCluster",
-	registration.RefusalUnknown:             "it does not know the identity of the agent",
-	registration.GivenUpNoAnswer:            "it does not respond",
-	registration.GivenUpNotAcceptedInTime:   "it has not accepted the cluster in time",
-	registration.GivenUpBootstrapKubeconfig: "the Secret is missing, or its kubeconfig cannot be used",
-	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
-}
-
-// rebootstrap sets RebootstrapProgressing from what the agent has written about its hubs. That selects texts and names of the spec, and is never
-// quoted.
-func (s *report) rebootstrap(secrets agentSecrets) {
-	if len(secrets.hubs) == 0 {
-		return
-	}
-	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub"
-	using, tried := secrets.hub()
-	if using != "" {
-		message = "the agent uses the hub of the Secret " + using
-	}
-	if using != "" && (len(tried) > 0 || !secrets.hasIdentity()) {
-		status, reason = metav1.ConditionTrue, operatorv1.ReasonRebootstrapStarted
-		message = strings.Join(append(tried, "the agent tries the hub of the Secret "+using), "; ")
-	}
-	s.set(operatorv1.ConditionRebootstrapProgressing, status, reason, message)
-}
-
-// hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that the agent gave up on.
-func (s agentSecrets) hub() (using string, givenUp []string) {
-	if s.identity == nil {
-		return "", nil
-	}
-	if name := string(s.identity.Data[registration.KeyHub]); slices.Contains(s.hubs, name) {
-		using = name
-	}
-	for _, hub := range registration.ParseGivenUp(s.identity.Data[registration.KeyGivenUpHubs]) {
-		if text := givenUpTexts[hub.Reason]; text != "" && slices.Contains(s.hubs, hub.Name) {
-			givenUp = append(givenUp, fmt.Sprintf("the hub of the Secret %s was given up: %s", hub.Name, text))
-		}
-	}
-	return using, givenUp
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"crypto/ecdsa"
@@ -14,11 +14,15 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterhub/clusterhub/pkg/agent"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
 // certificate is a certificate in PEM.
@@ -38,11 +42,11 @@ var certificate = func() string {
 func started(t *testing.T, k *operatorv1.Klusterlet) (first *agent.Options) {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-	p, err := planOf(k, "")
+	p, err := New(k, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pod := range p.pods {
+	for _, pod := range p.Pods {
 		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "template", "spec", "containers")
 		args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 		o, flags := agent.NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -90,12 +94,12 @@ func TestFields_InvalidValuesDoNotPreventStart(t *testing.T) {
 			s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "http://c.example.com"}}
 		},
 	} {
-		for _, mode := range allModes {
+		for _, mode := range operatortest.Modes {
 			k := &operatorv1.Klusterlet{}
 			k.Name, k.Spec.DeployOption.Mode = "k", mode
 			k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{}
 			change(&k.Spec, k.Spec.RegistrationConfiguration)
-			if ignored := strings.Join(agentSpec{k}.ignored(), "; "); !strings.Contains(ignored, says) {
+			if ignored := strings.Join(Agent{k}.Ignored(), "; "); !strings.Contains(ignored, says) {
 				t.Errorf("%s: it is said %q, want %q", mode, ignored, says)
 			}
 			for key, value := range started(t, k).ClusterAnnotations {
@@ -104,59 +108,13 @@ func TestFields_InvalidValuesDoNotPreventStart(t *testing.T) {
 				}
 			}
 			// Valid values beside them are passed.
-			args := strings.Join(agentSpec{k}.registrationArgs(), " ")
+			args := strings.Join(Agent{k}.registrationArgs(), " ")
 			if r := k.Spec.RegistrationConfiguration; len(r.ClusterAnnotations) > 0 != strings.Contains(args, "--cluster-annotations="+ofAgents+"a=1") ||
 				len(r.ClusterLabels) > 0 != strings.Contains(args, "--cluster-labels=l00=v") {
 				t.Errorf("%s: the flags are %s", mode, args)
 			}
 		}
 	}
-}
-
-// TestFields_IgnoredFeatureGates: a feature gate of Open Cluster Management that asks for what the agent does anyway is not reported. One
-// that asks for the opposite has no effect, like unknown ones.
-func TestFields_IgnoredFeatureGates(t *testing.T) {
-	gate := func(name string, mode operatorv1.FeatureGateModeType) []operatorv1.FeatureGate {
-		return []operatorv1.FeatureGate{{Feature: name, Mode: mode}}
-	}
-	on, off := operatorv1.FeatureGateModeTypeEnable, operatorv1.FeatureGateModeTypeDisable
-	for _, test := range []struct {
-		name                string
-		mode                operatorv1.FeatureGateModeType
-		registration, works string
-	}{
-		{"ClusterClaim", on, "", "ClusterClaim"},
-		{"ClusterClaim", off, "ClusterClaim (which cannot be turned off)", "ClusterClaim"},
-		{"AddonManagement", off, "", "AddonManagement"},
-		{"AddonManagement", "", "", "AddonManagement"},
-		{"AddonManagement", on, "AddonManagement (which cannot be turned on)", "AddonManagement"},
-		{"MultipleHubs", off, "", "MultipleHubs"},
-		{"ExecutorValidatingCaches", off, "ExecutorValidatingCaches", ""},
-		{"ExecutorValidatingCaches", on, "ExecutorValidatingCaches", "ExecutorValidatingCaches (which cannot be turned on)"},
-		{"RawFeedbackJsonString", on, "RawFeedbackJsonString", ""},
-		{"RawFeedbackJsonString", off, "RawFeedbackJsonString", ""},
-		{"Other", off, "Other", "Other"},
-	} {
-		k := &operatorv1.Klusterlet{}
-		for i, want := range []string{test.registration, test.works} {
-			k.Spec = (operatorv1.KlusterletSpec{RegistrationConfiguration: &operatorv1.RegistrationConfiguration{FeatureGates: gate(test.name, test.mode)}})
-			if i == 1 {
-				k.Spec = operatorv1.KlusterletSpec{WorkConfiguration: &operatorv1.WorkAgentConfiguration{FeatureGates: gate(test.name, test.mode)}}
-			}
-			valid := condition(withConditions(k), operatorv1.ConditionValidFeatureGates)
-			said := strings.Join(agentSpec{k}.ignored(), "; ")
-			if want == "" && (said != "" || valid.Status != "True") || want != "" && (!strings.HasSuffix(said, "these have no effect: "+want) || valid.Status != "False" || !strings.HasSuffix(valid.Message, want)) {
-				t.Errorf("%s is %q, of works: %t: it is said %q, and %+v", test.name, test.mode, i == 1, said, valid)
-			}
-		}
-	}
-}
-
-// withConditions returns a Klusterlet with the conditions that depend on its spec alone.
-func withConditions(k *operatorv1.Klusterlet) *operatorv1.Klusterlet {
-	k = k.DeepCopy()
-	newReport(k).into(k)
-	return k
 }
 
 // TestPlan_RejectsInvalid: a spec is rejected if no agent could start with it.
@@ -175,11 +133,11 @@ func TestPlan_RejectsInvalid(t *testing.T) {
 		"awsIrsa.managedClusterArn: \"\" is not the ARN":          ofAWS(&operatorv1.AwsIrsa{HubClusterArn: arn}),
 		"awsIrsa.managedClusterArn: the cluster is in the AWS pa": ofAWS(&operatorv1.AwsIrsa{HubClusterArn: arn, ManagedClusterArn: "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"}),
 	} {
-		for _, mode := range allModes {
+		for _, mode := range operatortest.Modes {
 			k := &operatorv1.Klusterlet{}
 			k.Name, k.Spec.DeployOption.Mode = "k", mode
 			change(&k.Spec)
-			if _, err := planOf(k, ""); err == nil || !strings.Contains(err.Error(), says) {
+			if _, err := New(k, ""); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v, want %q", mode, err, says)
 			}
 		}
@@ -188,13 +146,13 @@ func TestPlan_RejectsInvalid(t *testing.T) {
 
 // TestPlan_AWSRole: on the managed cluster, each part assumes the role of that cluster. Pods on another cluster do not.
 func TestPlan_AWSRole(t *testing.T) {
-	for _, mode := range allModes {
+	for _, mode := range operatortest.Modes {
 		k := &operatorv1.Klusterlet{}
 		k.Name, k.Spec.DeployOption.Mode = "k", mode
 		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{RegistrationDriver: operatorv1.RegistrationDriver{AuthType: operatorv1.AwsIrsaAuthType,
 			AwsIrsa: &operatorv1.AwsIrsa{HubClusterArn: "arn:aws:eks:us-west-2:123456789012:cluster/hub-cluster1",
 				ManagedClusterArn: "arn:aws:eks:us-west-2:123456789012:cluster/managed-cluster1"}}}
-		p, err := planOf(k, "")
+		p, err := New(k, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,10 +160,58 @@ func TestPlan_AWSRole(t *testing.T) {
 		if k.IsDetached() {
 			want = ""
 		}
-		for _, o := range slices.Concat(p.managed, p.management) {
+		for _, o := range slices.Concat(p.Managed, p.Management) {
 			if got := o.GetAnnotations()["eks.amazonaws.com/role-arn"]; o.GetKind() == "ServiceAccount" && got != want {
 				t.Errorf("%s: the role of %s is %q, want %q", mode, o.GetName(), got, want)
 			}
+		}
+	}
+}
+
+func TestPlan_FlagsOfSpec(t *testing.T) {
+	k := &operatorv1.Klusterlet{}
+	k.Name, k.Spec.ClusterName, k.Spec.DeployOption.Mode = "k", "c", operatorv1.InstallModeHosted
+	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+		ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/b": "x,--y=1", "agent.open-cluster-management.io/a": "1"},
+		ClusterLabels:      map[string]string{"l": "v"},
+		RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "csr"},
+	}
+	k.Spec.NodePlacement.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(5))}}
+	k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
+	want := []string{"--cluster-name=c", `--cluster-annotations=agent.open-cluster-management.io/a=1,"agent.open-cluster-management.io/b=x,--y=1"`,
+		"--cluster-labels=l=v", "--registration-auth=csr"}
+	if got := (Agent{k}).registrationArgs(); !slices.Equal(got, want) {
+		t.Errorf("the flags are %q, want %q", got, want)
+	}
+	p, err := New(k, "i:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range p.Pods {
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			t.Fatal(err)
+		}
+		pod := d.Spec.Template.Spec
+		if len(pod.Tolerations) != 1 || *pod.Tolerations[0].TolerationSeconds != 5 || len(pod.Containers[0].Resources.Limits) > 0 || pod.Containers[0].Image != "i:1" {
+			t.Errorf("%s has %+v", d.Name, pod)
+		}
+	}
+	for name, change := range map[string]func(*operatorv1.Klusterlet){
+		"a long name":       func(k *operatorv1.Klusterlet) { k.Name = strings.Repeat("a", 41) },
+		"the cluster's own": func(k *operatorv1.Klusterlet) { k.Name = "kube-system" },
+		"no label":          func(k *operatorv1.Klusterlet) { k.Name = "a.b" },
+		"the agent's own": func(k *operatorv1.Klusterlet) {
+			k.Spec.Clusterhub = &operatorv1.KlusterletClusterhub{Works: operatorv1.KlusterletWorks{Role: "admin", Namespaces: []string{k.ManagedNamespace()}}}
+		},
+		"too long, detached": func(k *operatorv1.Klusterlet) {
+			k.Name, k.Spec.DeployOption.Mode = strings.Repeat("a", 34), operatorv1.InstallModeDetached
+		},
+	} {
+		k := k.DeepCopy()
+		change(k)
+		if _, err := New(k, ""); err == nil {
+			t.Errorf("%s: it has a plan", name)
 		}
 	}
 }

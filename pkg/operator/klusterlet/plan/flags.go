@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func (n number) args() []string {
 	return []string{fmt.Sprintf("--%s=%d", n.flag, n.value)}
 }
 
-// ignored reports a number with which the agent would not start.
+// Ignored reports a number with which the agent would not start.
 func (n number) ignored() []string {
 	if n.value == 0 || n.value >= n.least {
 		return nil
@@ -46,7 +46,7 @@ func (n number) ignored() []string {
 }
 
 // registrationNumbers returns the numbers of the registration, and workNumbers those of works.
-func (k agentSpec) registrationNumbers() []number {
+func (k Agent) registrationNumbers() []number {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -62,7 +62,7 @@ func (k agentSpec) registrationNumbers() []number {
 	return all
 }
 
-func (k agentSpec) workNumbers() []number {
+func (k Agent) workNumbers() []number {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
@@ -77,12 +77,12 @@ func (k agentSpec) workNumbers() []number {
 }
 
 // byCertificate reports whether the agent's identity is a client certificate.
-func (k agentSpec) byCertificate() bool {
+func (k Agent) byCertificate() bool {
 	r := k.Spec.RegistrationConfiguration
 	return r == nil || r.RegistrationDriver.AuthType == "" || r.RegistrationDriver.AuthType == operatorv1.CSRAuthType
 }
 
-func (k agentSpec) registrationArgs() (args []string) {
+func (k Agent) registrationArgs() (args []string) {
 	flag := func(name, value string) {
 		if value != "" {
 			args = append(args, "--"+name+"="+value)
@@ -120,7 +120,7 @@ func (k agentSpec) registrationArgs() (args []string) {
 }
 
 // addresses returns the addresses of the managed cluster that the agent accepts, and why it rejects the others.
-func (k agentSpec) addresses() (given []clusterv1.ClientConfig, refused []string) {
+func (k Agent) addresses() (given []clusterv1.ClientConfig, refused []string) {
 	for _, u := range k.Spec.ExternalServerURLs {
 		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
 		err := registration.CheckAddress(address)
@@ -168,7 +168,7 @@ func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]st
 	return given, refused
 }
 
-func (k agentSpec) workArgs() (args []string) {
+func (k Agent) workArgs() (args []string) {
 	w := k.Spec.WorkConfiguration
 	if w == nil {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"crypto/sha256"
@@ -16,7 +16,7 @@ import (
 // annotationPods is the annotation with the hash of the applied pod template of a Deployment, without images.
 const annotationPods = "operator.clusterhub.dev/pods-sha256"
 
-// withRollout returns the desired Deployment with its update strategy set; have is the observed Deployment, or nil. The strategy is
+// WithRollout returns the desired Deployment with its update strategy set; have is the observed Deployment, or nil. The strategy is
 //
 //   - RollingUpdate if only the image changes. The old pod ends when the new one is ready, so an image that does not start leaves the agent running. Both
 //     pods belong to one hub, share one identity and write the same state.
@@ -24,7 +24,7 @@ const annotationPods = "operator.clusterhub.dev/pods-sha256"
 //     which two pods could use different ones.
 //
 // The observed strategy is retained while the pods do not change.
-func withRollout(want, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func WithRollout(want, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	hash, err := hashOfPods(want)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+// Package plan has the desired objects of the agent of a Klusterlet, and which fields of its spec have no effect. It sends no requests.
+package plan
 
 import (
 	"cmp"
@@ -20,27 +21,27 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// plan has the desired objects of a Klusterlet.
-type plan struct {
+// Plan has the desired objects of a Klusterlet.
+type Plan struct {
 	deploy.Klusterlet
-	// managed has the objects for the managed cluster, and management those for the cluster that runs the pods, except the pods. If both are the same
-	// cluster, all are in management.
-	managed, management, pods []*unstructured.Unstructured
-	// namespace is the namespace of the pods. It is also in management.
-	namespace *unstructured.Unstructured
+	// Managed has the objects for the managed cluster, and Management those for the cluster that runs the pods, except the pods. If both are the same
+	// cluster, all are in Management.
+	Managed, Management, Pods []*unstructured.Unstructured
+	// PodNamespace is the namespace of the pods. It is also in Management.
+	PodNamespace *unstructured.Unstructured
 }
 
-// agentSpec is a Klusterlet as the specification of an agent.
-type agentSpec struct{ *operatorv1.Klusterlet }
+// Agent is a Klusterlet as the specification of an agent.
+type Agent struct{ *operatorv1.Klusterlet }
 
-// planOf returns the plan of a Klusterlet, or an error that reports which field must be changed.
-func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
-	return agentSpec{k}.plan(image, false)
+// New returns the plan of a Klusterlet, or an error that reports which field must be changed.
+func New(k *operatorv1.Klusterlet, image string) (*Plan, error) {
+	return Agent{k}.Plan(image, false)
 }
 
-// plan returns the desired objects. The image is for pods whose image the spec does not name. isSame means that the source leads to the cluster that
+// Plan returns the desired objects. The image is for pods whose image the spec does not name. isSame means that the source leads to the cluster that
 // runs the pods. The objects are the same then.
-func (k agentSpec) plan(image string, isSame bool) (*plan, error) {
+func (k Agent) Plan(image string, isSame bool) (*Plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
 		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: create another one",
 			operatorv1.MaxKlusterletName, k.Name)
@@ -69,7 +70,7 @@ func (k agentSpec) plan(image string, isSame bool) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	several, _ := k.hubSecrets()
+	several, _ := k.HubSecrets()
 	d := deploy.Klusterlet{
 		RoleARN: role, BootstrapSecrets: several,
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
@@ -89,30 +90,30 @@ func (k agentSpec) plan(image string, isSame bool) (*plan, error) {
 	}
 	var failed error
 	d.Pod = func(spec map[string]any) { failed = k.fillPod(spec) }
-	p := &plan{Klusterlet: d}
+	p := &Plan{Klusterlet: d}
 	objects, err := d.Objects()
 	if err == nil && d.Detached {
-		p.managed, objects, err = d.Split()
+		p.Managed, objects, err = d.Split()
 	}
 	if err = cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
 		switch {
-		case o.GetKind() == deployments.Kind:
-			p.pods = append(p.pods, o)
+		case o.GetKind() == Deployments.Kind:
+			p.Pods = append(p.Pods, o)
 			continue
-		case o.GetKind() == namespaces.Kind:
-			p.namespace = o
+		case o.GetKind() == Namespaces.Kind:
+			p.PodNamespace = o
 		}
-		p.management = append(p.management, o)
+		p.Management = append(p.Management, o)
 	}
 	return p, nil
 }
 
 // roleARN returns the IAM role of AWS that the agent assumes, if its identity is one. Pods on another cluster do not assume it: the role would have to
 // trust the cluster of the pods.
-func (k agentSpec) roleARN() (string, error) {
+func (k Agent) roleARN() (string, error) {
 	const at = "spec.registrationConfiguration.registrationDriver.awsIrsa"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil || r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType {
@@ -140,9 +141,9 @@ func (k agentSpec) roleARN() (string, error) {
 	return identity.ManagedRoleARN(), nil
 }
 
-// inventory returns all desired objects of both clusters.
-func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
-	for _, objects := range [][]*unstructured.Unstructured{p.managed, p.management, p.pods} {
+// Inventory returns all desired objects of both clusters.
+func (p *Plan) Inventory() (all []operatorv1.RelatedResourceMeta) {
+	for _, objects := range [][]*unstructured.Unstructured{p.Managed, p.Management, p.Pods} {
 		for _, o := range objects {
 			if r := resourceOf(o); !slices.Contains(all, r) {
 				all = append(all, r)
@@ -153,7 +154,7 @@ func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
 }
 
 // fillPod sets the fields of a pod that the user specifies for the pods.
-func (k agentSpec) fillPod(spec map[string]any) error {
+func (k Agent) fillPod(spec map[string]any) error {
 	if k.Spec.PriorityClassName != "" {
 		spec["priorityClassName"] = k.Spec.PriorityClassName
 	}

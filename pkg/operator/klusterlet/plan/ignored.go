@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package klusterlet
+package plan
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// ignored returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
+// Ignored returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
 // verifies for each field that it is in the plan or here.
-func (k agentSpec) ignored() (ignored []string) {
+func (k Agent) Ignored() (ignored []string) {
 	say := func(is bool, text string, args ...any) {
 		if is {
 			ignored = append(ignored, fmt.Sprintf(text, args...))
@@ -37,7 +37,7 @@ func (k agentSpec) ignored() (ignored []string) {
 	return slices.Concat(ignored, k.ignoredOfRegistration(), k.ignoredOfWorks())
 }
 
-func (k agentSpec) ignoredOfRegistration() (ignored []string) {
+func (k Agent) ignoredOfRegistration() (ignored []string) {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -60,7 +60,7 @@ func (k agentSpec) ignoredOfRegistration() (ignored []string) {
 	say(r.ClientCertExpirationSeconds != 0 && !k.byCertificate(), "clientCertExpirationSeconds", "the identity is not a certificate")
 	say(r.ClusterClaimConfiguration != nil && r.ClusterClaimConfiguration.MaxCustomClusterClaims < 0,
 		"clusterClaimConfiguration.maxCustomClusterClaims", "it must be at least 0")
-	_, ofHubs := k.hubSecrets()
+	_, ofHubs := k.HubSecrets()
 	ignored = append(ignored, ofHubs...)
 	if without := withoutEffect(r.FeatureGates, registrationAlways, multipleHubs); len(without) > 0 {
 		ignored = append(ignored, at+"featureGates: these have no effect: "+strings.Join(without, ", "))
@@ -71,7 +71,7 @@ func (k agentSpec) ignoredOfRegistration() (ignored []string) {
 	return ignored
 }
 
-func (k agentSpec) ignoredOfWorks() (ignored []string) {
+func (k Agent) ignoredOfWorks() (ignored []string) {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
@@ -96,8 +96,8 @@ var (
 	worksAlways        = map[string]bool{"ExecutorValidatingCaches": false}
 )
 
-// gatesWithoutEffect returns the gates of all parts that do not have the effect that their setting asks for.
-func (k agentSpec) gatesWithoutEffect() (without []string) {
+// GatesWithoutEffect returns the gates of all parts that do not have the effect that their setting asks for.
+func (k Agent) GatesWithoutEffect() (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
 		without = withoutEffect(r.FeatureGates, registrationAlways, multipleHubs)
 	}
