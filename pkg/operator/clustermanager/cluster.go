@@ -34,34 +34,30 @@ func ownerOf(cm *operatorv1.ClusterManager, management types.UID) apply.Owner {
 
 // kind is a kind of object that a hub consists of.
 type kind struct {
-	schema.GroupVersionKind
-	resource string
+	apply.Mapping
 	// onHub and onManagement report which of the two clusters has objects of this kind, if hub and management cluster differ.
 	onHub, onManagement bool
 }
 
-func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
+func hubKind(m apply.Mapping) kind { return kind{m, true, false} }
 
-func hubKind(group, version, name, resource string) kind {
-	return kind{schema.GroupVersionKind{Group: group, Version: version, Kind: name}, resource, true, false}
-}
-
-func podKind(group, version, name, resource string) kind {
-	return kind{schema.GroupVersionKind{Group: group, Version: version, Kind: name}, resource, false, true}
-}
+func podKind(m apply.Mapping) kind { return kind{m, false, true} }
 
 func (k kind) onBoth() kind {
 	k.onHub, k.onManagement = true, true
 	return k
 }
 
+// v1 returns version v1 of a group.
+func v1(group string) schema.GroupVersion { return schema.GroupVersion{Group: group, Version: "v1"} }
+
 // apiServices route requests to hub-apiserver, and deployments own the pods.
 var (
-	apiServices = hubKind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
-	deployments = podKind("apps", "v1", "Deployment", "deployments")
-	accounts    = hubKind("", "v1", "ServiceAccount", "serviceaccounts").onBoth()
-	secrets     = podKind("", "v1", "Secret", "secrets")
-	namespaces  = hubKind("", "v1", "Namespace", "namespaces").onBoth()
+	apiServices = hubKind(apply.Global(v1("apiregistration.k8s.io"), "APIService", "apiservices"))
+	deployments = podKind(apply.Namespaced(v1("apps"), "Deployment", "deployments"))
+	accounts    = hubKind(apply.Namespaced(v1(""), "ServiceAccount", "serviceaccounts")).onBoth()
+	secrets     = podKind(apply.Namespaced(v1(""), "Secret", "secrets"))
+	namespaces  = hubKind(apply.Global(v1(""), "Namespace", "namespaces")).onBoth()
 )
 
 // kinds lists all kinds of which objects can exist, in the order of deletion: what routes to servers before the servers, pods before what they need,
@@ -70,22 +66,22 @@ var (
 var kinds = []kind{
 	apiServices,
 	deployments,
-	podKind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
-	hubKind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
-	hubKind("", "v1", "Service", "services").onBoth(),
+	podKind(apply.Namespaced(v1("policy"), "PodDisruptionBudget", "poddisruptionbudgets")),
+	hubKind(apply.Namespaced(v1("discovery.k8s.io"), "EndpointSlice", "endpointslices")),
+	hubKind(apply.Namespaced(v1(""), "Service", "services")).onBoth(),
 	secrets,
 	accounts,
-	hubKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings"),
-	hubKind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
-	hubKind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
-	hubKind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
-	hubKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
-	hubKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-	hubKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas"),
-	hubKind("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations"),
-	podKind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
-	podKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-	podKind("", "v1", "ResourceQuota", "resourcequotas"),
+	hubKind(apply.Global(v1("rbac.authorization.k8s.io"), "ClusterRoleBinding", "clusterrolebindings")),
+	hubKind(apply.Namespaced(v1("rbac.authorization.k8s.io"), "RoleBinding", "rolebindings")),
+	hubKind(apply.Global(v1("rbac.authorization.k8s.io"), "ClusterRole", "clusterroles")),
+	hubKind(apply.Namespaced(v1("rbac.authorization.k8s.io"), "Role", "roles")),
+	hubKind(apply.Global(v1("admissionregistration.k8s.io"), "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")),
+	hubKind(apply.Global(v1("admissionregistration.k8s.io"), "ValidatingAdmissionPolicy", "validatingadmissionpolicies")),
+	hubKind(apply.Global(v1("flowcontrol.apiserver.k8s.io"), "FlowSchema", "flowschemas")),
+	hubKind(apply.Global(v1("flowcontrol.apiserver.k8s.io"), "PriorityLevelConfiguration", "prioritylevelconfigurations")),
+	podKind(apply.Namespaced(v1("networking.k8s.io"), "NetworkPolicy", "networkpolicies")),
+	podKind(apply.Namespaced(v1(""), "PersistentVolumeClaim", "persistentvolumeclaims")),
+	podKind(apply.Namespaced(v1(""), "ResourceQuota", "resourcequotas")),
 	namespaces,
 }
 
@@ -154,7 +150,7 @@ func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	}
 	all, err = s.read(ctx, k)
 	if err != nil {
-		return nil, s.failed("listing the", k.resource, err)
+		return nil, s.failed("listing the", k.Resource, err)
 	}
 	return all, nil
 }

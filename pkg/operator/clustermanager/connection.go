@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -124,7 +123,7 @@ func (c *connection) watch(owner apply.Owner, changed func()) {
 		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), changed)
 		handler := watch.Handler{Event: func(*metav1.PartialObjectMetadata, bool) { changed() }, Started: changed}
 		for _, k := range kindsWhere(func(k kind) bool { return k.onHub }) {
-			go watch.Run(c.ctx, c.metadata.Resource(k.gvr()), options, handler)
+			go watch.Run(c.ctx, c.metadata.Resource(k.GVR()), options, handler)
 		}
 	})
 }
@@ -145,17 +144,11 @@ func paced(limit *rate.Limiter, do func()) func() {
 	}
 }
 
-// knownKinds returns a RESTMapper of the kinds of a hub, so that no discovery request is sent to a cluster.
+// knownKinds returns a RESTMapper of the kinds of a hub.
 func knownKinds() meta.RESTMapper {
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{})
+	var all []apply.Mapping
 	for _, k := range kinds {
-		scope := meta.RESTScopeNamespace
-		switch k.Kind {
-		case "APIService", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "FlowSchema",
-			"PriorityLevelConfiguration", "Namespace":
-			scope = meta.RESTScopeRoot
-		}
-		mapper.AddSpecific(k.GroupVersionKind, k.gvr(), k.GroupVersion().WithResource(k.resource), scope)
+		all = append(all, k.Mapping)
 	}
-	return mapper
+	return apply.Mapper(all...)
 }

@@ -106,7 +106,7 @@ func (o Options) Controller() kit.Controller {
 		kit.On(core, "secrets", "create"),
 	}
 	for _, k := range kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }) {
-		rights = append(rights, kit.On(k.GroupVersion(), k.resource, "list", "watch", "get", "create", "patch", "delete"))
+		rights = append(rights, kit.On(k.GroupVersion(), k.Resource, "list", "watch", "get", "create", "patch", "delete"))
 	}
 	return kit.Controller{Name: name, Rights: rights, Setup: o.setup}
 }
@@ -208,14 +208,14 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 	}
 	watchKinds := func(kinds []kind) {
 		for _, k := range kinds {
-			go watch.Run(ctx, c.Resource(k.gvr()), watch.Options{LabelSelector: operatorv1.LabelClusterManager}, handler(enqueueOwner))
+			go watch.Run(ctx, c.Resource(k.GVR()), watch.Options{LabelSelector: operatorv1.LabelClusterManager}, handler(enqueueOwner))
 		}
 	}
 	watchKinds(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
 	r.here = sync.OnceFunc(func() { watchKinds(kindsWhere(func(k kind) bool { return !k.onManagement })) })
 	watchSecrets := func(name string, changed func(metav1.Object)) {
 		only := fields.OneTermEqualSelector("metadata.name", name).String()
-		go watch.Run(ctx, c.Resource(secrets.gvr()), watch.Options{FieldSelector: only}, handler(changed))
+		go watch.Run(ctx, c.Resource(secrets.GVR()), watch.Options{FieldSelector: only}, handler(changed))
 	}
 	for _, name := range mintedSecrets {
 		watchSecrets(name, enqueueOwner)

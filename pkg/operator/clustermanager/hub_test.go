@@ -204,7 +204,7 @@ func checkInventory(t *testing.T, w *world, on, here map[string]string) {
 	var got, want []string
 	for _, r := range w.read("blue").Status.RelatedResources {
 		i := slices.IndexFunc(kinds, func(k kind) bool {
-			return k.Group == r.Group && k.Version == r.Version && k.resource == r.Resource
+			return k.Group == r.Group && k.Version == r.Version && k.Resource == r.Resource
 		})
 		if i < 0 {
 			t.Errorf("the inventory has %+v", r)

@@ -111,7 +111,7 @@ func (p *pass) setStatus(cm *operatorv1.ClusterManager) {
 	status.Generations = nil
 	for _, d := range p.pods {
 		status.Generations = append(status.Generations, operatorv1.GenerationStatus{
-			Group: deployments.Group, Version: deployments.Version, Resource: deployments.resource,
+			Group: deployments.Group, Version: deployments.Version, Resource: deployments.Resource,
 			Namespace: d.Namespace, Name: d.Name, LastGeneration: d.Generation,
 		})
 	}
@@ -294,7 +294,7 @@ func related(objects []*unstructured.Unstructured) (all []operatorv1.RelatedReso
 		}
 		seen[id] = true
 		all = append(all, operatorv1.RelatedResourceMeta{
-			Group: kinds[i].Group, Version: kinds[i].Version, Resource: kinds[i].resource, Namespace: o.GetNamespace(), Name: o.GetName(),
+			Group: kinds[i].Group, Version: kinds[i].Version, Resource: kinds[i].Resource, Namespace: o.GetNamespace(), Name: o.GetName(),
 		})
 	}
 	slices.SortFunc(all, func(a, b operatorv1.RelatedResourceMeta) int {

@@ -58,7 +58,7 @@ func (p *pass) readSecrets(ctx context.Context) error {
 }
 
 func (p *pass) loadSecrets(ctx context.Context) (err error) {
-	hubs, _ := plan.Agent{Klusterlet: p.klusterlet}.HubSecrets()
+	hubs, _ := plan.AgentSpec{Klusterlet: p.klusterlet}.HubSecrets()
 	p.secrets, err = readSecrets(ctx, p.management.client, p.klusterlet.AgentNamespace(), p.klusterlet.IsDetached(), hubs)
 	return err
 }
@@ -100,7 +100,7 @@ func (p *pass) identify(ctx context.Context) error {
 	if !same {
 		return nil
 	}
-	own, err := plan.Agent{Klusterlet: p.klusterlet}.Plan(p.image, true)
+	own, err := plan.AgentSpec{Klusterlet: p.klusterlet}.Plan(p.image, true)
 	if err != nil {
 		return kit.Outcomef(operatorv1.ReasonKlusterletApplyFailed, "%v", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
@@ -134,7 +135,7 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 	}
 	c.observations = &observations{enqueue: l.enqueue, burst: changeBurst, interval: changeInterval}
 	var all []objectSet
-	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared} {
+	for _, kinds := range [][]apply.Mapping{plan.Owned, plan.Shared} {
 		for _, kind := range kinds {
 			set := objectSet{kind: kind, label: mark.key}
 			if !plan.IsSharedKind(kind) {

@@ -20,6 +20,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/leave"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 )
@@ -125,7 +126,7 @@ func (p *pass) selectManaged(ctx context.Context) error {
 func (p *pass) deleteManagedOwned(ctx context.Context) error {
 	owned, _ := splitShared(p.managedExisting)
 	return p.managed.finalize(ctx, slices.DeleteFunc(owned, func(o *unstructured.Unstructured) bool {
-		return !plan.IsOnManaged(plan.Kind{GroupVersionKind: o.GroupVersionKind()})
+		return !plan.IsOnManaged(apply.Mapping{GroupVersionKind: o.GroupVersionKind()})
 	}))
 }
 

@@ -30,6 +30,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
@@ -201,7 +202,7 @@ func (w *world) applied(r *Reconciler, mode operatorv1.InstallMode, change func(
 // of returns the objects of a Klusterlet on a cluster, as "Kind namespace/name", and the shared objects that it uses.
 func (w *world) of(c client.Client, k *operatorv1.Klusterlet) (all []string) {
 	w.Helper()
-	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared, {plan.Secrets}} {
+	for _, kinds := range [][]apply.Mapping{plan.Owned, plan.Shared, {plan.Secrets}} {
 		for _, kind := range kinds {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
+	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
 // rights returns the rights on the management cluster. On a managed cluster elsewhere the controller has the rights of the source.
@@ -34,7 +35,7 @@ func rights() []kit.Right {
 		kit.On(plan.APIServices.GroupVersion(), "apiservices", "get").Named("v1.work.open-cluster-management.io", "v1alpha1.cluster.open-cluster-management.io"),
 		kit.On(schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}, "events", "create", "patch").In("default"),
 	}
-	for _, kinds := range [][]plan.Kind{plan.Owned, plan.Shared} {
+	for _, kinds := range [][]apply.Mapping{plan.Owned, plan.Shared} {
 		for _, k := range kinds {
 			verbs := []string{"list", "watch", "get", "create", "patch", "delete"}
 			all = append(all, kit.On(k.GroupVersion(), k.Resource, verbs...))

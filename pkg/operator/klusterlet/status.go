@@ -44,11 +44,11 @@ type report struct {
 func newReport(k *operatorv1.Klusterlet) *report {
 	s := &report{detached: k.IsDetached(), generation: k.Generation}
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all fields of the spec have an effect"
-	if ignored := (plan.Agent{Klusterlet: k}).Ignored(); len(ignored) > 0 {
+	if ignored := (plan.AgentSpec{Klusterlet: k}).Ignored(); len(ignored) > 0 {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
 	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
-	if without := (plan.Agent{Klusterlet: k}).GatesWithoutEffect(); len(without) > 0 {
+	if without := (plan.AgentSpec{Klusterlet: k}).GatesWithoutEffect(); len(without) > 0 {
 		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"these feature gates have no effect: "+strings.Join(without, ", "))
 	} else {

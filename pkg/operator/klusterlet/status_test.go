@@ -47,7 +47,7 @@ func TestFields_IgnoredFeatureGates(t *testing.T) {
 				k.Spec = operatorv1.KlusterletSpec{WorkConfiguration: &operatorv1.WorkAgentConfiguration{FeatureGates: gate(test.name, test.mode)}}
 			}
 			valid := condition(withConditions(k), operatorv1.ConditionValidFeatureGates)
-			said := strings.Join(plan.Agent{Klusterlet: k}.Ignored(), "; ")
+			said := strings.Join(plan.AgentSpec{Klusterlet: k}.Ignored(), "; ")
 			if want == "" && (said != "" || valid.Status != "True") || want != "" && (!strings.HasSuffix(said, "these have no effect: "+want) || valid.Status != "False" || !strings.HasSuffix(valid.Message, want)) {
 				t.Errorf("%s is %q, of works: %t: it is said %q, and %+v", test.name, test.mode, i == 1, said, valid)
 			}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
-	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet/plan"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
@@ -31,7 +30,7 @@ const (
 
 // objectSet is a set of objects of one kind on a cluster.
 type objectSet struct {
-	kind         plan.Kind
+	kind         apply.Mapping
 	label, field string
 }
 

@@ -108,7 +108,7 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Kluste
 	if err != nil {
 		return false, true // reported by the condition Applied
 	}
-	for _, text := range (Agent{k}).Ignored() {
+	for _, text := range (AgentSpec{k}).Ignored() {
 		said = said || f.Names(text)
 	}
 	return !reflect.DeepEqual(with, without), said
@@ -174,7 +174,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 	if want := `{QPS:7 Burst:9} {QPS:11 Burst:13} {QPS:17 Burst:19} {Most:3 Reserved:[.a ,"--x=y]} true`; got != want {
 		t.Errorf("the agent understands %s, want %s", got, want)
 	}
-	if args := (Agent{k}).registrationArgs(); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
+	if args := (AgentSpec{k}).registrationArgs(); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
 		t.Errorf("the flags are %q", args)
 	}
 	k.Spec.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://a"}, {URL: `https://b/","x`, CABundle: []byte(certificate)}, {URL: "https://c", CABundle: []byte("no PEM")}}
@@ -182,7 +182,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 	if err != nil || len(told) != 2 || told[0].URL != "https://a" || told[1].URL != `https://b/","x` || string(told[1].CABundle) != certificate {
 		t.Errorf("the agent tells the hub of %+v: %v", told, err)
 	}
-	if ignored := strings.Join(Agent{k}.Ignored(), "; "); !strings.Contains(ignored, `the caBundle of "https://c" must be certificates in PEM`) {
+	if ignored := strings.Join(AgentSpec{k}.Ignored(), "; "); !strings.Contains(ignored, `the caBundle of "https://c" must be certificates in PEM`) {
 		t.Errorf("it is said %q", ignored)
 	}
 
@@ -194,7 +194,7 @@ func TestFields_AreAgentFlags(t *testing.T) {
 		o.Works.HubRequests != usual.Works.HubRequests || o.Claims.Most != usual.Claims.Most {
 		t.Errorf("the agent understands %+v, %+v, %+v", o.Spoke.Requests, o.Works, o.Claims)
 	}
-	for _, n := range slices.Concat(Agent{k}.registrationNumbers(), Agent{k}.workNumbers()) {
+	for _, n := range slices.Concat(AgentSpec{k}.registrationNumbers(), AgentSpec{k}.workNumbers()) {
 		if said := len(n.ignored()) > 0; said != (n.value < 0 || n.value == 599) || len(n.args()) > 0 {
 			t.Errorf("%s is %d, and is said to be ignored: %t; the flags are %q", n.field, n.value, said, n.args())
 		}

@@ -46,7 +46,7 @@ func (n number) ignored() []string {
 }
 
 // registrationNumbers returns the numbers of the registration, and workNumbers those of works.
-func (k Agent) registrationNumbers() []number {
+func (k AgentSpec) registrationNumbers() []number {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -62,7 +62,7 @@ func (k Agent) registrationNumbers() []number {
 	return all
 }
 
-func (k Agent) workNumbers() []number {
+func (k AgentSpec) workNumbers() []number {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
@@ -77,12 +77,12 @@ func (k Agent) workNumbers() []number {
 }
 
 // byCertificate reports whether the agent's identity is a client certificate.
-func (k Agent) byCertificate() bool {
+func (k AgentSpec) byCertificate() bool {
 	r := k.Spec.RegistrationConfiguration
 	return r == nil || r.RegistrationDriver.AuthType == "" || r.RegistrationDriver.AuthType == operatorv1.CSRAuthType
 }
 
-func (k Agent) registrationArgs() (args []string) {
+func (k AgentSpec) registrationArgs() (args []string) {
 	flag := func(name, value string) {
 		if value != "" {
 			args = append(args, "--"+name+"="+value)
@@ -120,7 +120,7 @@ func (k Agent) registrationArgs() (args []string) {
 }
 
 // addresses returns the addresses of the managed cluster that the agent accepts, and why it rejects the others.
-func (k Agent) addresses() (given []clusterv1.ClientConfig, refused []string) {
+func (k AgentSpec) addresses() (given []clusterv1.ClientConfig, refused []string) {
 	for _, u := range k.Spec.ExternalServerURLs {
 		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
 		err := registration.CheckAddress(address)
@@ -168,7 +168,7 @@ func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]st
 	return given, refused
 }
 
-func (k Agent) workArgs() (args []string) {
+func (k AgentSpec) workArgs() (args []string) {
 	w := k.Spec.WorkConfiguration
 	if w == nil {
 		return nil

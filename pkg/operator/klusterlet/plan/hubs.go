@@ -18,7 +18,7 @@ const multipleHubs = "MultipleHubs"
 
 // HubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec, and no names for an agent
 // with one hub. ignored lists which parts of the field have no effect, and why.
-func (k Agent) HubSecrets() (names, ignored []string) {
+func (k AgentSpec) HubSecrets() (names, ignored []string) {
 	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -90,7 +90,7 @@ func gateEnabled(gates []operatorv1.FeatureGate, name string) bool {
 }
 
 // hubNumbers returns the flags of an agent with several hubs that are numbers.
-func (k Agent) hubNumbers() []number {
+func (k AgentSpec) hubNumbers() []number {
 	if names, _ := k.HubSecrets(); len(names) == 0 {
 		return nil
 	}

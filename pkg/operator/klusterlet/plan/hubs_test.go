@@ -30,7 +30,7 @@ func TestHubs_SecretsAreMountedNotRead(t *testing.T) {
 	for _, mode := range operatortest.Modes {
 		k := klusterletOf(mode, "hub-b", "hub-a")
 		k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds = 300
-		if ignored := (Agent{k}).ignoredOfRegistration(); len(ignored) > 0 {
+		if ignored := (AgentSpec{k}).ignoredOfRegistration(); len(ignored) > 0 {
 			t.Errorf("%s: it is said %q", mode, ignored)
 		}
 		o := started(t, k)
@@ -110,10 +110,10 @@ func TestHubs_ReportsIgnoredFields(t *testing.T) {
 			if test.change != nil {
 				test.change(k)
 			}
-			if said := strings.Join(Agent{k}.ignoredOfRegistration(), "; "); !strings.Contains(said, test.says) || (said == "") != (test.says == "") {
+			if said := strings.Join(AgentSpec{k}.ignoredOfRegistration(), "; "); !strings.Contains(said, test.says) || (said == "") != (test.says == "") {
 				t.Errorf("%s, %s: it is said %q, want %q", name, mode, said, test.says)
 			}
-			if without := (Agent{k}).GatesWithoutEffect(); len(without) > 0 {
+			if without := (AgentSpec{k}).GatesWithoutEffect(); len(without) > 0 {
 				t.Errorf("%s: gates without effect are %q", name, without)
 			}
 			if got := len(started(t, k).Hubs.Files); got != test.hubs {

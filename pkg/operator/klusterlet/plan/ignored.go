@@ -13,7 +13,7 @@ import (
 
 // Ignored returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
 // verifies for each field that it is in the plan or here.
-func (k Agent) Ignored() (ignored []string) {
+func (k AgentSpec) Ignored() (ignored []string) {
 	say := func(is bool, text string, args ...any) {
 		if is {
 			ignored = append(ignored, fmt.Sprintf(text, args...))
@@ -37,7 +37,7 @@ func (k Agent) Ignored() (ignored []string) {
 	return slices.Concat(ignored, k.ignoredOfRegistration(), k.ignoredOfWorks())
 }
 
-func (k Agent) ignoredOfRegistration() (ignored []string) {
+func (k AgentSpec) ignoredOfRegistration() (ignored []string) {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
@@ -71,7 +71,7 @@ func (k Agent) ignoredOfRegistration() (ignored []string) {
 	return ignored
 }
 
-func (k Agent) ignoredOfWorks() (ignored []string) {
+func (k AgentSpec) ignoredOfWorks() (ignored []string) {
 	const at = "spec.workConfiguration."
 	w := k.Spec.WorkConfiguration
 	if w == nil {
@@ -97,7 +97,7 @@ var (
 )
 
 // GatesWithoutEffect returns the gates of all parts that do not have the effect that their setting asks for.
-func (k Agent) GatesWithoutEffect() (without []string) {
+func (k AgentSpec) GatesWithoutEffect() (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
 		without = withoutEffect(r.FeatureGates, registrationAlways, multipleHubs)
 	}

@@ -20,26 +20,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 )
 
-// Kind is a kind of object that an agent consists of, with the name of its resource.
-type Kind struct {
-	schema.GroupVersionKind
-	Resource string
-	global   bool
-}
-
-// GVR returns the resource.
-func (k Kind) GVR() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
-
 // Kinds of which objects are applied or read by their kind.
 var (
-	Definitions = Kind{schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "customresourcedefinitions", true}
-	APIServices = Kind{schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}, "apiservices", true}
-	Namespaces  = Kind{corev1.SchemeGroupVersion.WithKind("Namespace"), "namespaces", true}
-	Deployments = Kind{appsv1.SchemeGroupVersion.WithKind("Deployment"), "deployments", false}
-	Secrets     = Kind{corev1.SchemeGroupVersion.WithKind("Secret"), "secrets", false}
-	Records     = Kind{workv1.SchemeGroupVersion.WithKind("AppliedManifestWork"), "appliedmanifestworks", true}
-	claims      = Kind{clusterv1alpha1.SchemeGroupVersion.WithKind("ClusterClaim"), "clusterclaims", true}
-	Klusterlets = Kind{operatorv1.SchemeGroupVersion.WithKind("Klusterlet"), "klusterlets", true}
+	Definitions = apply.Global(schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, "CustomResourceDefinition", "customresourcedefinitions")
+	APIServices = apply.Global(schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}, "APIService", "apiservices")
+	Namespaces  = apply.Global(corev1.SchemeGroupVersion, "Namespace", "namespaces")
+	Deployments = apply.Namespaced(appsv1.SchemeGroupVersion, "Deployment", "deployments")
+	Secrets     = apply.Namespaced(corev1.SchemeGroupVersion, "Secret", "secrets")
+	Records     = apply.Global(workv1.SchemeGroupVersion, "AppliedManifestWork", "appliedmanifestworks")
+	claims      = apply.Global(clusterv1alpha1.SchemeGroupVersion, "ClusterClaim", "clusterclaims")
+	Klusterlets = apply.Global(operatorv1.SchemeGroupVersion, "Klusterlet", "klusterlets")
 )
 
 // SecretNames lists the Secrets that are read: those of the user and of the registration agent, and the minted ones.
@@ -50,58 +40,50 @@ var SecretNames = []string{
 
 // Owned lists the kinds whose objects belong to one Klusterlet alone, in the order of deletion: pods before what they need, and accounts before their
 // rights.
-var Owned = []Kind{
+var Owned = []apply.Mapping{
 	Deployments,
-	{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), "networkpolicies", false},
-	{rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), "clusterrolebindings", true},
-	{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), "rolebindings", false},
-	{rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "clusterroles", true},
-	{rbacv1.SchemeGroupVersion.WithKind("Role"), "roles", false},
-	{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), "serviceaccounts", false},
+	apply.Namespaced(networkingv1.SchemeGroupVersion, "NetworkPolicy", "networkpolicies"),
+	apply.Global(rbacv1.SchemeGroupVersion, "ClusterRoleBinding", "clusterrolebindings"),
+	apply.Namespaced(rbacv1.SchemeGroupVersion, "RoleBinding", "rolebindings"),
+	apply.Global(rbacv1.SchemeGroupVersion, "ClusterRole", "clusterroles"),
+	apply.Namespaced(rbacv1.SchemeGroupVersion, "Role", "roles"),
+	apply.Namespaced(corev1.SchemeGroupVersion, "ServiceAccount", "serviceaccounts"),
 }
 
 // Shared lists the kinds that several Klusterlets, and others, may use. They are deleted last.
-var Shared = []Kind{Definitions, Namespaces}
+var Shared = []apply.Mapping{Definitions, Namespaces}
 
 // onManaged lists the kinds with objects on a managed cluster whose agent runs elsewhere.
 var onManaged = []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "ServiceAccount"}
 
 // IsShared reports whether several Klusterlets, and others, may use an object.
 func IsShared(o *unstructured.Unstructured) bool {
-	return IsSharedKind(Kind{GroupVersionKind: o.GroupVersionKind()})
+	return IsSharedKind(apply.Mapping{GroupVersionKind: o.GroupVersionKind()})
 }
 
 // IsSharedKind reports the same for objects of a kind.
-func IsSharedKind(k Kind) bool { return k.Kind == Definitions.Kind || k.Kind == Namespaces.Kind }
+func IsSharedKind(k apply.Mapping) bool {
+	return k.Kind == Definitions.Kind || k.Kind == Namespaces.Kind
+}
 
 // IsSharedID reports the same for the object with an ID.
 func IsSharedID(id apply.ID) bool {
-	return IsSharedKind(Kind{GroupVersionKind: id.WithVersion("")})
+	return IsSharedKind(apply.Mapping{GroupVersionKind: id.WithVersion("")})
 }
 
 // IsOnManaged reports whether a managed cluster whose agent runs elsewhere has objects of a kind.
-func IsOnManaged(k Kind) bool { return IsSharedKind(k) || slices.Contains(onManaged, k.Kind) }
+func IsOnManaged(k apply.Mapping) bool { return IsSharedKind(k) || slices.Contains(onManaged, k.Kind) }
 
-// Mapper maps the kinds above. So no discovery request is sent to a cluster, and no cluster can claim another mapping.
+// Mapper returns the mapper of the kinds above.
 func Mapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	for _, all := range [][]Kind{Owned, Shared, {APIServices, Secrets, Klusterlets, Records, claims}} {
-		for _, k := range all {
-			scope := meta.RESTScopeNamespace
-			if k.global {
-				scope = meta.RESTScopeRoot
-			}
-			m.AddSpecific(k.GroupVersionKind, k.GVR(), k.GVR(), scope)
-		}
-	}
-	return m
+	return apply.Mapper(slices.Concat(Owned, Shared, []apply.Mapping{APIServices, Secrets, Klusterlets, Records, claims})...)
 }
 
 // resourceOf returns the entry of an object in a status.
 func resourceOf(o *unstructured.Unstructured) operatorv1.RelatedResourceMeta {
 	gvk := o.GroupVersionKind()
 	related := operatorv1.RelatedResourceMeta{Group: gvk.Group, Version: gvk.Version, Namespace: o.GetNamespace(), Name: o.GetName()}
-	for _, all := range [][]Kind{Owned, Shared} {
+	for _, all := range [][]apply.Mapping{Owned, Shared} {
 		for _, k := range all {
 			if k.GroupVersionKind == gvk {
 				related.Resource = k.Resource
@@ -113,7 +95,7 @@ func resourceOf(o *unstructured.Unstructured) operatorv1.RelatedResourceMeta {
 
 // objectOf returns an empty object for an entry, or nil if agents have no objects of its kind: others may write the status.
 func objectOf(r operatorv1.RelatedResourceMeta) *unstructured.Unstructured {
-	for _, all := range [][]Kind{Owned, Shared} {
+	for _, all := range [][]apply.Mapping{Owned, Shared} {
 		for _, k := range all {
 			if k.Group == r.Group && k.Resource == r.Resource {
 				o := &unstructured.Unstructured{}
@@ -129,7 +111,7 @@ func objectOf(r operatorv1.RelatedResourceMeta) *unstructured.Unstructured {
 
 // ObjectsOf returns the objects that a status lists, in the order of deletion.
 func ObjectsOf(resources []operatorv1.RelatedResourceMeta) (objects []*unstructured.Unstructured) {
-	for _, all := range [][]Kind{Owned, Shared} {
+	for _, all := range [][]apply.Mapping{Owned, Shared} {
 		for _, k := range all {
 			for _, resource := range resources {
 				if o := objectOf(resource); o != nil && o.GroupVersionKind() == k.GroupVersionKind {

@@ -31,17 +31,17 @@ type Plan struct {
 	PodNamespace *unstructured.Unstructured
 }
 
-// Agent is a Klusterlet as the specification of an agent.
-type Agent struct{ *operatorv1.Klusterlet }
+// AgentSpec is a Klusterlet as the specification of an agent.
+type AgentSpec struct{ *operatorv1.Klusterlet }
 
 // New returns the plan of a Klusterlet, or an error that reports which field must be changed.
 func New(k *operatorv1.Klusterlet, image string) (*Plan, error) {
-	return Agent{k}.Plan(image, false)
+	return AgentSpec{k}.Plan(image, false)
 }
 
 // Plan returns the desired objects. The image is for pods whose image the spec does not name. isSame means that the source leads to the cluster that
 // runs the pods. The objects are the same then.
-func (k Agent) Plan(image string, isSame bool) (*Plan, error) {
+func (k AgentSpec) Plan(image string, isSame bool) (*Plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
 		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: create another one",
 			operatorv1.MaxKlusterletName, k.Name)
@@ -113,7 +113,7 @@ func (k Agent) Plan(image string, isSame bool) (*Plan, error) {
 
 // roleARN returns the IAM role of AWS that the agent assumes, if its identity is one. Pods on another cluster do not assume it: the role would have to
 // trust the cluster of the pods.
-func (k Agent) roleARN() (string, error) {
+func (k AgentSpec) roleARN() (string, error) {
 	const at = "spec.registrationConfiguration.registrationDriver.awsIrsa"
 	r := k.Spec.RegistrationConfiguration
 	if r == nil || r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType {
@@ -154,7 +154,7 @@ func (p *Plan) Inventory() (all []operatorv1.RelatedResourceMeta) {
 }
 
 // fillPod sets the fields of a pod that the user specifies for the pods.
-func (k Agent) fillPod(spec map[string]any) error {
+func (k AgentSpec) fillPod(spec map[string]any) error {
 	if k.Spec.PriorityClassName != "" {
 		spec["priorityClassName"] = k.Spec.PriorityClassName
 	}

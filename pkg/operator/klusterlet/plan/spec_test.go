@@ -99,7 +99,7 @@ func TestFields_InvalidValuesDoNotPreventStart(t *testing.T) {
 			k.Name, k.Spec.DeployOption.Mode = "k", mode
 			k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{}
 			change(&k.Spec, k.Spec.RegistrationConfiguration)
-			if ignored := strings.Join(Agent{k}.Ignored(), "; "); !strings.Contains(ignored, says) {
+			if ignored := strings.Join(AgentSpec{k}.Ignored(), "; "); !strings.Contains(ignored, says) {
 				t.Errorf("%s: it is said %q, want %q", mode, ignored, says)
 			}
 			for key, value := range started(t, k).ClusterAnnotations {
@@ -108,7 +108,7 @@ func TestFields_InvalidValuesDoNotPreventStart(t *testing.T) {
 				}
 			}
 			// Valid values beside them are passed.
-			args := strings.Join(Agent{k}.registrationArgs(), " ")
+			args := strings.Join(AgentSpec{k}.registrationArgs(), " ")
 			if r := k.Spec.RegistrationConfiguration; len(r.ClusterAnnotations) > 0 != strings.Contains(args, "--cluster-annotations="+ofAgents+"a=1") ||
 				len(r.ClusterLabels) > 0 != strings.Contains(args, "--cluster-labels=l00=v") {
 				t.Errorf("%s: the flags are %s", mode, args)
@@ -180,7 +180,7 @@ func TestPlan_FlagsOfSpec(t *testing.T) {
 	k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
 	want := []string{"--cluster-name=c", `--cluster-annotations=agent.open-cluster-management.io/a=1,"agent.open-cluster-management.io/b=x,--y=1"`,
 		"--cluster-labels=l=v", "--registration-auth=csr"}
-	if got := (Agent{k}).registrationArgs(); !slices.Equal(got, want) {
+	if got := (AgentSpec{k}).registrationArgs(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
 	}
 	p, err := New(k, "i:1")
