@@ -124,7 +124,7 @@ func (s *source) made(t *testing.T) (reasons, conditions map[string]bool) {
 			}
 			_, hands := reasonAt[in.Name.Name]
 			ast.Inspect(in, func(n ast.Node) bool {
-				if of, ok := n.(*ast.CompositeLit); ok && strings.HasSuffix(folder, "pkg/placement") {
+				if of, ok := n.(*ast.CompositeLit); ok && strings.HasSuffix(folder, "pkg/placement/run") {
 					if name, ok := of.Type.(*ast.Ident); ok && name.Name == "Event" {
 						for _, element := range of.Elts {
 							if field, ok := element.(*ast.KeyValueExpr); ok && field.Key.(*ast.Ident).Name == "Reason" {

@@ -17,6 +17,7 @@ const namePackages = 3
 
 // sharedNames are the names that any number of packages may give to a type, with the reason.
 var sharedNames = map[string]string{
+	"Index":      "the index of what its package is about",
 	"Options":    "the argument of a constructor, as in controller-runtime",
 	"pass":       "one reconciliation of one object, with what was read for it",
 	"Plugin":     "an admission plugin, as in k8s.io/apiserver; its package is its name",

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
@@ -49,10 +51,10 @@ func BenchmarkSchedule(b *testing.B) {
 			p := *w.placement
 			w.placement = &p
 			change(w.spec())
-			program := Compile(w.spec())
+			program := spec.Compile(w.spec())
 			b.ReportAllocs()
 			for b.Loop() {
-				program.Schedule(b.Context(), w.state())
+				run.Schedule(b.Context(), program, w.state())
 			}
 		})
 	}
@@ -63,10 +65,10 @@ func BenchmarkTouches(b *testing.B) {
 	w := newWorld(nil, managed("c1"))
 	before, after, _ := w.fleet.SetCluster(managed("c1", "label:o=o"))
 	w.spec().NumberOfClusters, w.spec().Predicates = number(10), one(matchLabels("zone=3"))
-	program := Compile(w.spec())
+	program := spec.Compile(w.spec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if touches, _ := program.Touches(b.Context(), before, after, Seen{Now: start, Scores: w.scores}); touches {
+		if touches, _ := program.Touches(b.Context(), before, after, spec.Seen{Now: start, Scores: w.scores}); touches {
 			b.Fatal("it does not matter")
 		}
 	}
@@ -75,7 +77,7 @@ func BenchmarkTouches(b *testing.B) {
 // BenchmarkHub has 10,000 clusters and 1,000 placements, each of which chooses ten clusters.
 func BenchmarkHub(b *testing.B) {
 	full := func() *hubWorld {
-		w := &hubWorld{Scheduler: NewHub(), now: start}
+		w := &hubWorld{Scheduler: NewScheduler(), now: start}
 		w.SetSet(exclusiveSet("s1"))
 		for i, c := range many(10_000) {
 			c.Labels["zone"] = fmt.Sprint(i % 100)

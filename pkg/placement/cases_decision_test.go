@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
 )
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -24,7 +25,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 func decision(name string, index int, group string, clusters ...string) *clusterv1beta1.PlacementDecision {
 	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: group},
-		OwnerReferences: Owners(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})}}
+		OwnerReferences: run.Owners(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})}}
 	d.Status.Decisions = []clusterv1beta1.ClusterDecision{}
 	for _, c := range clusters {
 		d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c})
@@ -202,7 +203,7 @@ func TestGroups_AreBounded(t *testing.T) {
 	w := newWorld(t, many(5000, "label:group=canary")...)
 	w.spec().DecisionStrategy = groupsOf(intstr.FromInt32(1), "canary")
 	w.schedule()
-	if n := len(w.placement.Status.DecisionGroups); n > maxGroups || n < maxGroups/2 {
+	if n := len(w.placement.Status.DecisionGroups); n > 2048 || n < 1024 {
 		t.Error(n, "groups")
 	}
 

@@ -14,12 +14,14 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // scoresBy returns the scores of a prioritizer, by the names of the clusters.
 func (w *world) scoresBy(name string) (scores []int64) {
 	w.t.Helper()
-	for _, c := range Compile(w.spec()).Explain(w.t.Context(), w.state()).Clusters {
+	for _, c := range run.Explain(w.t.Context(), spec.Compile(w.spec()), w.state()).Clusters {
 		for _, s := range c.Scores {
 			if s.Name == name {
 				scores = append(scores, s.Score)
@@ -190,7 +192,7 @@ func (w *world) names() (names []string) {
 func (w *world) expectPrioritizers(want ...string) {
 	w.t.Helper()
 	var got []string
-	for _, s := range Compile(w.spec()).Explain(w.t.Context(), w.state()).Clusters[0].Scores {
+	for _, s := range run.Explain(w.t.Context(), spec.Compile(w.spec()), w.state()).Clusters[0].Scores {
 		got = append(got, s.Name+" "+string(rune('0'+s.Weight)))
 	}
 	if !slices.Equal(got, want) {
@@ -297,7 +299,7 @@ func TestValidUntil(t *testing.T) {
 func (w *world) expectDecisions(want ...string) {
 	w.t.Helper()
 	var got []string
-	for _, d := range sorted(w.decisions) {
+	for _, d := range w.decisions {
 		for _, one := range d.Status.Decisions {
 			got = append(got, strings.TrimSpace(one.ClusterName+" "+itoa(one.Score)))
 		}

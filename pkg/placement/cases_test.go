@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
 )
 
 // notHere are rows about the debug server, which this package does not have.
@@ -95,7 +96,7 @@ var eligibleCases = map[string]func(*testing.T){
 		terminating.DeletionTimestamp = &metav1.Time{Time: start}
 		w.add(terminating)
 		w.expect("c1", "c2", "c4", "c5")
-		if len(w.last.Steps) != 1 || w.last.Steps[0].Action != Update || w.placement.Status.DecisionGroups[0].ClustersCount != 4 {
+		if len(w.last.Steps) != 1 || w.last.Steps[0].Action != run.Update || w.placement.Status.DecisionGroups[0].ClustersCount != 4 {
 			t.Errorf("steps %+v, status %+v", w.last.Steps, w.placement.Status)
 		}
 	},

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // Expressions with a high cost, or with results much larger than their input, select nothing, and use no more memory than they may.
@@ -32,7 +34,7 @@ func TestCEL_IsBounded(t *testing.T) {
 			w := newWorld(t, managed("c1"))
 			w.score("c2", "s", "s", 1)
 			w.spec().Predicates = one(withCEL(anything, text))
-			Compile(w.spec())
+			spec.Compile(w.spec())
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			w.expect()
@@ -83,7 +85,7 @@ func TestCEL_IsBoundedForAllClusters(t *testing.T) {
 	w.expect("c00001", "c00002")
 	loop := `[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, a + b + c + d > 0))))`
 	w.spec().Predicates = one(withCEL(anything, loop))
-	result := Compile(w.spec()).Schedule(t.Context(), w.state())
+	result := run.Schedule(t.Context(), spec.Compile(w.spec()), w.state())
 	if len(result.Steps) > 0 || !slices.Equal(result.Clusters, []string{"c00001", "c00002"}) {
 		t.Errorf("clusters %v, steps %v", result.Clusters, result.Steps)
 	}

@@ -14,10 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 func (w *world) explain() (lines []string) {
-	for _, e := range Compile(w.spec()).Explain(w.t.Context(), w.state()).Clusters {
+	for _, e := range run.Explain(w.t.Context(), spec.Compile(w.spec()), w.state()).Clusters {
 		line := fmt.Sprintf("%s %v %t %s", e.Cluster, e.Sets, e.Chosen, e.FilteredBy)
 		if e.Chosen {
 			line += fmt.Sprintf("%d %s %s", e.GroupIndex, e.GroupName, e.Decision)
@@ -61,7 +64,7 @@ func TestExplain(t *testing.T) {
 	}
 
 	w.spec().NumberOfClusters = number(-1)
-	explained := Compile(w.spec()).Explain(t.Context(), w.state())
+	explained := run.Explain(t.Context(), spec.Compile(w.spec()), w.state())
 	if got := w.explain()[2]; !strings.HasPrefix(explained.Problem, "NumberOfClusters:") || got != "c3 [all s1] true 0 canary p-decision-1: The cluster is in the last decisions, which are kept" {
 		t.Errorf("%s: %s", explained.Problem, got)
 	}
@@ -157,7 +160,7 @@ func TestMessages_AreBounded(t *testing.T) {
 }
 
 func TestFleet_ReportsMoves(t *testing.T) {
-	f := NewFleet()
+	f := fleet.New()
 	if !f.SetSet(exclusiveSet("s1")) || f.SetSet(exclusiveSet("s1")) {
 		t.Error("a new set is a change, and the same again is none")
 	}
@@ -196,7 +199,7 @@ func TestSchedule_Cancelled(t *testing.T) {
 	w.add(managed("c2"))
 	ctx, cancel := contextOf(t)
 	cancel()
-	if result := Compile(w.spec()).Schedule(ctx, w.state()); len(result.Steps) > 0 || !slices.Equal(result.Clusters, []string{"c1"}) {
+	if result := run.Schedule(ctx, spec.Compile(w.spec()), w.state()); len(result.Steps) > 0 || !slices.Equal(result.Clusters, []string{"c1"}) {
 		t.Errorf("%+v", result)
 	}
 }

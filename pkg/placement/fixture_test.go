@@ -20,6 +20,9 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -28,13 +31,13 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type world struct {
 	t         *testing.T
 	now       time.Time
-	fleet     *Fleet
+	fleet     *fleet.Index
 	scores    scoreMap
-	loads     *Loads
+	loads     *fleet.Loads
 	bindings  []string
 	placement *clusterv1beta1.Placement
 	decisions []*clusterv1beta1.PlacementDecision
-	last      *Result
+	last      *run.Result
 }
 
 type scoreMap map[string]*clusterv1alpha1.AddOnPlacementScore
@@ -47,7 +50,7 @@ var key = types.NamespacedName{Namespace: "ns", Name: "p"}
 
 // newWorld returns a world with the set s1, bound, and these clusters in it.
 func newWorld(t *testing.T, clusters ...*clusterv1.ManagedCluster) *world {
-	w := &world{t: t, now: start, fleet: NewFleet(), scores: scoreMap{}, loads: NewLoads(), bindings: []string{"s1"}}
+	w := &world{t: t, now: start, fleet: fleet.New(), scores: scoreMap{}, loads: fleet.NewLoads(), bindings: []string{"s1"}}
 	w.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)}}
 	w.set("s1")
 	w.add(clusters...)
@@ -116,15 +119,15 @@ func (w *world) score(cluster, name, score string, value int32) *clusterv1alpha1
 	return obj
 }
 
-func (w *world) state() Snapshot {
-	return Snapshot{Now: w.now, Placement: w.placement, Decisions: w.decisions, Bindings: w.bindings,
+func (w *world) state() run.Snapshot {
+	return run.Snapshot{Now: w.now, Placement: w.placement, Decisions: w.decisions, Bindings: w.bindings,
 		Clusters: w.fleet, Scores: w.scores, Load: w.loads.Others(key)}
 }
 
 // schedule runs the placement and applies its result, and after each step checks what readers see. It returns the clusters.
 func (w *world) schedule() []string {
 	w.t.Helper()
-	result := Compile(w.spec()).Schedule(w.t.Context(), w.state())
+	result := run.Schedule(w.t.Context(), spec.Compile(w.spec()), w.state())
 	w.last = result
 	if result.Disabled {
 		return nil
@@ -138,25 +141,25 @@ func (w *world) schedule() []string {
 	if got := w.clusters(); len(w.decisions) > 0 && !slices.Equal(got, result.Clusters) {
 		w.t.Fatalf("the decisions have %v, the result %v", got, result.Clusters)
 	}
-	if again := Compile(w.spec()).Schedule(w.t.Context(), w.state()); len(again.Steps) > 0 || !equality.Semantic.DeepEqual(again.Status, result.Status) {
+	if again := run.Schedule(w.t.Context(), spec.Compile(w.spec()), w.state()); len(again.Steps) > 0 || !equality.Semantic.DeepEqual(again.Status, result.Status) {
 		w.t.Fatalf("scheduled again, without any change: %+v\n%+v\n%+v", again.Steps, again.Status, result.Status)
 	}
 	return result.Clusters
 }
 
-func (w *world) apply(step Step) {
+func (w *world) apply(step run.Step) {
 	w.t.Helper()
 	i := slices.IndexFunc(w.decisions, func(d *clusterv1beta1.PlacementDecision) bool { return d.Name == step.Name })
-	if (i < 0) != (step.Action == Create) {
+	if (i < 0) != (step.Action == run.Create) {
 		w.t.Fatalf("%s of %s, which is at %d", step.Action, step.Name, i)
 	}
-	if step.Action == Delete {
+	if step.Action == run.Delete {
 		w.decisions = slices.Delete(slices.Clone(w.decisions), i, i+1)
 		return
 	}
-	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: Owners(w.placement)}}
+	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: run.Owners(w.placement)}}
 	d.Status.Decisions = slices.Clone(step.Decisions)
-	if step.Decisions == nil || len(step.Decisions) > sliceSize {
+	if step.Decisions == nil || len(step.Decisions) > 100 {
 		w.t.Fatalf("%d decisions: %v", len(step.Decisions), step)
 	}
 	w.decisions = slices.Clone(w.decisions)
@@ -164,7 +167,7 @@ func (w *world) apply(step Step) {
 		w.decisions = append(w.decisions, d)
 		return
 	}
-	if step.Action == Relabel {
+	if step.Action == run.Relabel {
 		d.Status = w.decisions[i].Status
 	}
 	w.decisions[i] = d

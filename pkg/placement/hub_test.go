@@ -17,6 +17,8 @@ import (
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/expression"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // hubWorld is a hub whose results are written at once.
@@ -26,7 +28,9 @@ type hubWorld struct {
 	now time.Time
 }
 
-func newHubWorld(t *testing.T) *hubWorld { return &hubWorld{Scheduler: NewHub(), t: t, now: start} }
+func newHubWorld(t *testing.T) *hubWorld {
+	return &hubWorld{Scheduler: NewScheduler(), t: t, now: start}
+}
 
 func (w *hubWorld) place(namespace, name string, change func(*clusterv1beta1.PlacementSpec)) types.NamespacedName {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
@@ -49,14 +53,14 @@ func (w *hubWorld) round() (written []string) {
 	}
 	for key, result := range results {
 		for _, step := range result.Steps {
-			if step.Action == Delete {
+			if step.Action == run.Delete {
 				w.DeleteDecision(types.NamespacedName{Namespace: key.Namespace, Name: step.Name})
 				continue
 			}
 			d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: step.Name, Labels: step.Labels,
-				OwnerReferences: Owners(w.placements[key].placement)}}
+				OwnerReferences: run.Owners(w.placements[key].placement)}}
 			d.Status.Decisions = step.Decisions
-			if step.Action == Relabel {
+			if step.Action == run.Relabel {
 				d.Status = w.decisions[key][step.Name].Status
 			}
 			w.SetDecision(d)
@@ -293,7 +297,7 @@ func TestHub_PanicDoesNotBlockOthers(t *testing.T) {
 	w, key := oneOf(t)
 	other := w.place("ns", "q", nil)
 	w.expectRound("q")
-	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression.Program{nil}}}} // a nil expression
+	w.placements[key].program = &spec.Program{Predicates: []spec.ClusterSelector{{Expressions: []*expression.Program{nil}}}} // a nil expression
 	w.SetCluster(t.Context(), managed("c2", "taint:k=v:NoSelect"), w.now)
 	w.touched("p", "q")
 	results, err := w.Round(t.Context(), w.now)

@@ -42,7 +42,7 @@ func (s spending) forget(now time.Time) {
 
 // notBefore returns the time before which a placement is not run. One without CEL never waits, not even for expressions that it had before.
 func (h *Scheduler) notBefore(key types.NamespacedName, s *scheduled) time.Time {
-	if !s.program.hasCEL() {
+	if !s.program.HasCEL() {
 		return time.Time{}
 	}
 	return later(s.paused, h.spent[key.Namespace])

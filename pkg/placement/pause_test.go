@@ -11,6 +11,7 @@ import (
 	"time"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // A placement with expensive CEL is run less often, however many changes there are.
@@ -129,7 +130,7 @@ func TestHub_QuestionsCount(t *testing.T) {
 func TestHub_CompilerPanicMisconfiguresPlacement(t *testing.T) {
 	w, key := oneOf(t)
 	compile := w.compile
-	w.compile = func(*clusterv1beta1.PlacementSpec) *Program { panic("a fault") }
+	w.compile = func(*clusterv1beta1.PlacementSpec) *spec.Program { panic("a fault") }
 	w.place(key.Namespace, key.Name, nil)
 	results, err := w.Round(t.Context(), w.now)
 	if err == nil || !strings.Contains(err.Error(), "ns/p: panic: a fault") {

@@ -17,6 +17,9 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	placementfleet "github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	placementspec "github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // randomSpec returns a spec with random fields.
@@ -82,7 +85,7 @@ func TestSchedule_Random(t *testing.T) {
 				t.Fatalf("seed %d: %d clusters of %d", seed, len(chosen), *n)
 			}
 			for _, name := range chosen {
-				if c := w.fleet.Cluster(name); c == nil || c.deleting() {
+				if c := w.fleet.Cluster(name); c == nil || c.Object.DeletionTimestamp != nil {
 					t.Fatalf("seed %d: %s is chosen, and gone or being deleted", seed, name)
 				}
 			}
@@ -110,7 +113,7 @@ func TestSchedule_OrderDoesNotMatter(t *testing.T) {
 			}
 			clusters = append(clusters, c)
 		}
-		var want *Result
+		var want *run.Result
 		for range 4 {
 			w := newWorld(t)
 			w.bindings = []string{"s1", "s2", "s3", "gone"}
@@ -128,7 +131,7 @@ func TestSchedule_OrderDoesNotMatter(t *testing.T) {
 				step()
 			}
 			w.placement.Spec = spec
-			got := Compile(w.spec()).Schedule(t.Context(), w.state())
+			got := run.Schedule(t.Context(), placementspec.Compile(w.spec()), w.state())
 			if want == nil {
 				want = got
 			} else if !reflect.DeepEqual(got, want) {
@@ -158,18 +161,18 @@ func TestRound_OrderDoesNotMatter(t *testing.T) {
 	fleet := newWorld(t, many(20)...).fleet
 	var want map[string][]string
 	for range 20 {
-		loads := NewLoads()
+		loads := placementfleet.NewLoads()
 		loads.Set(types.NamespacedName{Namespace: "x", Name: "y"}, []string{"c00001", "c00002"})
 		var jobs []Job
 		for i := range 12 {
 			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i),
 				CreationTimestamp: metav1.NewTime(start.Add(time.Duration(i/3) * time.Second))}}
 			p.Spec.NumberOfClusters = number(3)
-			jobs = append(jobs, Job{Program: Compile(&p.Spec), State: Snapshot{Now: start, Placement: p, Bindings: []string{"s1"}, Clusters: fleet}})
+			jobs = append(jobs, Job{Program: placementspec.Compile(&p.Spec), State: run.Snapshot{Now: start, Placement: p, Bindings: []string{"s1"}, Clusters: fleet}})
 		}
 		random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 		got := map[string][]string{}
-		if err := Round(t.Context(), loads, jobs, func(j Job, r *Result) error {
+		if err := Round(t.Context(), loads, jobs, func(j Job, r *run.Result) error {
 			got[j.State.Placement.Name] = r.Clusters
 			return nil
 		}); err != nil {
@@ -192,7 +195,7 @@ func TestRound_OrderDoesNotMatter(t *testing.T) {
 // Loads has the same counts as a recount of all decisions.
 func TestLoads_Random(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	loads, all := NewLoads(), map[types.NamespacedName][]string{}
+	loads, all := placementfleet.NewLoads(), map[types.NamespacedName][]string{}
 	for range 2000 {
 		placement := types.NamespacedName{Name: fmt.Sprint(random.IntN(12))}
 		var clusters []string

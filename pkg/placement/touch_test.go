@@ -19,6 +19,8 @@ import (
 
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // A change that does not touch a placement has no effect on it, and a change with an effect touches it.
@@ -51,15 +53,15 @@ func TestTouches(t *testing.T) {
 			w.schedule()
 			was := w.explain()
 			old, after, moved := w.fleet.SetCluster(managed("c1", test.after...))
-			program := Compile(w.spec())
-			if got, _ := program.Touches(t.Context(), old, after, Seen{Now: w.now, Scores: w.scores, Chosen: true}); got != test.touches || len(moved) > 0 {
+			program := spec.Compile(w.spec())
+			if got, _ := program.Touches(t.Context(), old, after, spec.Seen{Now: w.now, Scores: w.scores, Chosen: true}); got != test.touches || len(moved) > 0 {
 				t.Errorf("touches: %t, moved: %v", got, moved)
 			}
 			if !test.touches {
 				if now := w.explain(); !slices.Equal(now, was) {
 					t.Errorf("%v\n%v", now, was)
 				}
-				if result := program.Schedule(t.Context(), w.state()); len(result.Steps) > 0 || !result.Again.Equal(w.last.Again) {
+				if result := run.Schedule(t.Context(), program, w.state()); len(result.Steps) > 0 || !result.Again.Equal(w.last.Again) {
 					t.Errorf("%+v", result)
 				}
 			}
@@ -71,7 +73,7 @@ func TestTouchesScore(t *testing.T) {
 	w := newWorld(t, managed("c1", "label:a=b"), managed("c2"))
 	score := w.score("other", "any", "x", 1)
 	touches := func(cluster, name string) bool {
-		touches, _ := Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster(cluster), name, nil, score, Seen{Now: w.now, Scores: w.scores})
+		touches, _ := spec.Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster(cluster), name, nil, score, spec.Seen{Now: w.now, Scores: w.scores})
 		return touches
 	}
 	w.spec().NumberOfClusters = number(1)
@@ -131,8 +133,8 @@ func TestTouches_UnchosenClusters(t *testing.T) {
 			}
 			before, after, _ := w.fleet.SetCluster(now)
 			members, _, _ := w.fleet.Members("s1")
-			seen := Seen{Now: w.now, Scores: w.scores, Chosen: test.cluster == chosen, Others: slices.Values(members)}
-			if got, _ := Compile(w.spec()).Touches(t.Context(), before, after, seen); got != test.touches {
+			seen := spec.Seen{Now: w.now, Scores: w.scores, Chosen: test.cluster == chosen, Others: slices.Values(members)}
+			if got, _ := spec.Compile(w.spec()).Touches(t.Context(), before, after, seen); got != test.touches {
 				t.Errorf("touches: %t", got)
 			}
 		})
@@ -173,11 +175,11 @@ func TestTouches_ScaledScores(t *testing.T) {
 			}
 			before, after, _ := w.fleet.SetCluster(managed("c", "cpu:1", "taint:k=v:NoSelect"))
 			members, _, _ := w.fleet.Members("s1")
-			program := Compile(w.spec())
-			if got, _ := program.Touches(t.Context(), before, after, Seen{Now: w.now, Others: slices.Values(members)}); got != test.touches {
+			program := spec.Compile(w.spec())
+			if got, _ := program.Touches(t.Context(), before, after, spec.Seen{Now: w.now, Others: slices.Values(members)}); got != test.touches {
 				t.Errorf("touches: %t", got)
 			}
-			if got, _ := program.Touches(t.Context(), before, after, Seen{Now: w.now}); !got {
+			if got, _ := program.Touches(t.Context(), before, after, spec.Seen{Now: w.now}); !got {
 				t.Error("nothing is known of others")
 			}
 		})
@@ -210,8 +212,8 @@ func TestTouchesScore_UnchosenClusters(t *testing.T) {
 	} {
 		w.spec().NumberOfClusters = number(1)
 		w.spec().PrioritizerPolicy = exact(addOn("load", "x", test.weight))
-		got, _ := Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster("c2"), "load", test.before, test.after,
-			Seen{Now: start, Scores: w.scores, Chosen: test.chosen})
+		got, _ := spec.Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster("c2"), "load", test.before, test.after,
+			spec.Seen{Now: start, Scores: w.scores, Chosen: test.chosen})
 		if got != test.touches {
 			t.Errorf("%s: touches: %t", name, got)
 		}
@@ -302,7 +304,7 @@ func TestHub_TouchesAll(t *testing.T) {
 				t.Fatalf("seed %d, step %d: written twice: %v", seed, step, again)
 			}
 			for key, s := range w.placements {
-				result := s.program.Schedule(t.Context(), w.State(s.placement, w.now))
+				result := run.Schedule(t.Context(), s.program, w.State(s.placement, w.now))
 				if w.dirty[key] || len(result.Steps) > 0 || !equality.Semantic.DeepEqual(result.Status, s.placement.Status) {
 					t.Fatalf("seed %d, step %d: %s: %+v\n%+v\n%+v", seed, step, key, result.Steps, result.Status, s.placement.Status)
 				}

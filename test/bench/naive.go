@@ -20,14 +20,17 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	placementrun "github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // naive is the peer of hub-controller-manager: on each change it evaluates every placement against every cluster of its sets. The evaluation is
 // hub-controller-manager's own, pkg/placement, in this process, with everything in memory and without writes. So the comparison is about the number
 // of placements that a change causes to be evaluated, and not about the speed of one evaluation.
 type naive struct {
-	fleet      *placement.Fleet
-	loads      *placement.Loads
+	fleet      *fleet.Index
+	loads      *fleet.Loads
 	scores     naiveScores
 	placements []*naivePlacement
 }
@@ -35,7 +38,7 @@ type naive struct {
 type naivePlacement struct {
 	key       types.NamespacedName
 	object    *clusterv1beta1.Placement
-	program   *placement.Program
+	program   *spec.Program
 	bindings  []string
 	decisions map[string]*clusterv1beta1.PlacementDecision
 }
@@ -48,7 +51,7 @@ func (s naiveScores) Score(cluster, name string) *clusterv1alpha1.AddOnPlacement
 }
 
 func newNaive() *naive {
-	return &naive{fleet: placement.NewFleet(), loads: placement.NewLoads(), scores: naiveScores{}}
+	return &naive{fleet: fleet.New(), loads: fleet.NewLoads(), scores: naiveScores{}}
 }
 
 // readNaive reads all objects of the hub.
@@ -105,7 +108,7 @@ func (n *naive) setScore(score *clusterv1alpha1.AddOnPlacementScore) {
 func (n *naive) add(object *clusterv1beta1.Placement, bindings []string) {
 	n.placements = append(n.placements, &naivePlacement{
 		key: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object: object,
-		program: placement.Compile(&object.Spec), bindings: bindings, decisions: map[string]*clusterv1beta1.PlacementDecision{},
+		program: spec.Compile(&object.Spec), bindings: bindings, decisions: map[string]*clusterv1beta1.PlacementDecision{},
 	})
 }
 
@@ -115,12 +118,12 @@ func (n *naive) round(ctx context.Context, now time.Time) (changed int, err erro
 	var jobs []placement.Job
 	for _, p := range n.placements {
 		by[p.key] = p
-		jobs = append(jobs, placement.Job{Program: p.program, State: placement.Snapshot{
+		jobs = append(jobs, placement.Job{Program: p.program, State: placementrun.Snapshot{
 			Now: now, Placement: p.object, Decisions: slices.Collect(maps.Values(p.decisions)), Bindings: p.bindings,
 			Clusters: n.fleet, Scores: n.scores,
 		}})
 	}
-	err = placement.Round(ctx, n.loads, jobs, func(j placement.Job, r *placement.Result) error {
+	err = placement.Round(ctx, n.loads, jobs, func(j placement.Job, r *placementrun.Result) error {
 		changed += len(r.Steps)
 		by[types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}].take(r)
 		return nil
@@ -129,21 +132,21 @@ func (n *naive) round(ctx context.Context, now time.Time) (changed int, err erro
 }
 
 // take updates the decisions to a result.
-func (p *naivePlacement) take(r *placement.Result) {
+func (p *naivePlacement) take(r *placementrun.Result) {
 	for _, step := range r.Steps {
 		d := p.decisions[step.Name]
 		switch {
-		case step.Action == placement.Delete:
+		case step.Action == placementrun.Delete:
 			delete(p.decisions, step.Name)
 			continue
 		case d == nil:
 			d = &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-				Namespace: p.key.Namespace, Name: step.Name, OwnerReferences: placement.Owners(p.object)}}
+				Namespace: p.key.Namespace, Name: step.Name, OwnerReferences: placementrun.Owners(p.object)}}
 		default:
 			d = d.DeepCopy()
 		}
 		d.Labels = step.Labels
-		if step.Action != placement.Relabel {
+		if step.Action != placementrun.Relabel {
 			d.Status.Decisions = step.Decisions
 		}
 		p.decisions[step.Name] = d

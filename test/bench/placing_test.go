@@ -16,6 +16,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/placement"
+	placementrun "github.com/clusterhub/clusterhub/pkg/placement/run"
 )
 
 // both has hub-controller-manager's implementation and the peer, with the same objects.
@@ -27,7 +28,7 @@ type both struct {
 }
 
 func newBoth(t *testing.T) *both {
-	b := &both{T: t, hub: placement.NewHub(), naive: newNaive(), now: time.Date(2026, 1, 12, 8, 0, 0, 0, time.UTC)}
+	b := &both{T: t, hub: placement.NewScheduler(), naive: newNaive(), now: time.Date(2026, 1, 12, 8, 0, 0, 0, time.UTC)}
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 	b.hub.SetSet(set)
 	b.naive.fleet.SetSet(set)
@@ -55,8 +56,8 @@ func (b *both) place(name, env string) {
 // run runs both, and returns how many placements the hub has run and how many decisions the peer has changed.
 func (b *both) run() (runs, changed int) {
 	b.Helper()
-	b.hub.Timing = func(part placement.Phase, _ string, _ time.Duration) {
-		if part == placement.TimeRun {
+	b.hub.Timing = func(part placementrun.Phase, _ string, _ time.Duration) {
+		if part == placementrun.TimeRun {
 			runs++
 		}
 	}

@@ -6,9 +6,8 @@ package placementscheduler
 import (
 	"time"
 
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
 // metrics have the names of Open Cluster Management's placement controller. They have no label for the placement: users choose its name, and create
@@ -36,13 +35,13 @@ func (m *metrics) all() []prometheus.Collector {
 }
 
 // took implements placement.Timing.
-func (m *metrics) took(part placement.Phase, plugin string, took time.Duration) {
+func (m *metrics) took(part run.Phase, plugin string, took time.Duration) {
 	switch part {
-	case placement.TimeRun:
+	case run.TimeRun:
 		m.run.Observe(took.Seconds())
-	case placement.TimeCEL:
+	case run.TimeCEL:
 		m.cel.Observe(took.Seconds())
-	case placement.TimeFilter, placement.TimePrioritizer:
+	case run.TimeFilter, run.TimePrioritizer:
 		m.plugin.WithLabelValues(string(part), plugin).Observe(took.Seconds())
 	}
 }

@@ -31,6 +31,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
 	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
 )
 
 const (
@@ -75,7 +76,7 @@ type Reconciler struct {
 
 // work is a result to be written, and what it was computed from.
 type work struct {
-	result    *placement.Result
+	result    *run.Result
 	placement *clusterv1beta1.Placement
 	// decisions are by name, in the version of the last write.
 	decisions map[string]*clusterv1beta1.PlacementDecision
@@ -117,7 +118,7 @@ func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.P
 	r := &Reconciler{
 		client: c, recorder: recorder, clock: clock, metrics: newMetrics(),
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.MaxBackoff),
-		hub:     placement.NewHub(),
+		hub:     placement.NewScheduler(),
 		ready:   map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
 		unseenDecisions: unseen{}, unseenPlacements: unseen{},
 	}

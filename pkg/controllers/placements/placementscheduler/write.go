@@ -17,7 +17,7 @@ import (
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
 )
 
 // actionSchedule is the action of events.
@@ -52,16 +52,16 @@ func (r *Reconciler) write(ctx context.Context, key types.NamespacedName, w *wor
 }
 
 // step applies one step, and returns its decision.
-func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work, step *placement.Step) (*clusterv1beta1.PlacementDecision, error) {
+func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work, step *run.Step) (*clusterv1beta1.PlacementDecision, error) {
 	now := w.decisions[step.Name]
 	switch {
-	case step.Action == placement.Delete:
+	case step.Action == run.Delete:
 		return now, r.delete(ctx, w, now)
-	case step.Action != placement.Create:
+	case step.Action != run.Create:
 		return r.update(ctx, w, step, now)
 	}
 	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: key.Namespace, Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: placement.Owners(w.placement),
+		Namespace: key.Namespace, Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: run.Owners(w.placement),
 	}}
 	err := r.client.Create(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
@@ -85,7 +85,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work
 }
 
 // update applies a step to an existing decision.
-func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, now *clusterv1beta1.PlacementDecision) (*clusterv1beta1.PlacementDecision, error) {
+func (r *Reconciler) update(ctx context.Context, w *work, step *run.Step, now *clusterv1beta1.PlacementDecision) (*clusterv1beta1.PlacementDecision, error) {
 	d := now.DeepCopy()
 	labels := func() error {
 		_, err := kit.Patch(ctx, r.client, d, func(d *clusterv1beta1.PlacementDecision) {
@@ -93,12 +93,12 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, 
 				d.Labels = map[string]string{}
 			}
 			maps.Copy(d.Labels, step.Labels)
-			d.OwnerReferences = placement.Owners(w.placement)
+			d.OwnerReferences = run.Owners(w.placement)
 		})
 		return err
 	}
 	status := func() error {
-		if step.Action == placement.Relabel {
+		if step.Action == run.Relabel {
 			return nil
 		}
 		_, err := kit.PatchStatus(ctx, r.client, d, func(d *clusterv1beta1.PlacementDecision) { d.Status.Decisions = slices.Clone(step.Decisions) })
@@ -128,7 +128,7 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, 
 // group that is not theirs. Rollouts go from one group to the next: a cluster that is seen in a later group waits for a moment, but one that is
 // seen in an earlier group would be changed too early. So in between it is the later of both groups. A decision without the label of its placement
 // gets its clusters before it becomes visible.
-func goesToLaterGroup(d *clusterv1beta1.PlacementDecision, step *placement.Step) bool {
+func goesToLaterGroup(d *clusterv1beta1.PlacementDecision, step *run.Step) bool {
 	if d.Labels[clusterv1beta1.PlacementLabel] != step.Labels[clusterv1beta1.PlacementLabel] {
 		return false
 	}

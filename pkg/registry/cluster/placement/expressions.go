@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 func validate(p *cluster.Placement) field.ErrorList {
@@ -39,7 +39,7 @@ func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 			if known.Has(expression) {
 				continue
 			}
-			if err := placement.CheckExpression(expression); err != nil {
+			if err := spec.CheckExpression(expression); err != nil {
 				// Report one error. Each expression could have a hundred errors, each of which quotes the expression.
 				return field.ErrorList{field.Invalid(at.Index(j), field.OmitValueType{}, "must be an expression in CEL: "+firstError(err))}
 			}

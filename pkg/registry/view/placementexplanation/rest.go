@@ -19,7 +19,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 	"github.com/clusterhub/clusterhub/pkg/registry/pace"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
@@ -109,10 +110,10 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	defer end()
 	bounded, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	program := placement.Compile(&p.Spec)
+	program := spec.Compile(&p.Spec)
 	state, seen, err := r.state(bounded, who, program, p)
 	if err == nil {
-		explained := program.Explain(bounded, state)
+		explained := run.Explain(bounded, program, state)
 		if err = bounded.Err(); err == nil {
 			return show(p, explained, seen, asked), nil
 		}

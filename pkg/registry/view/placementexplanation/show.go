@@ -13,7 +13,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -32,7 +33,7 @@ var _ seer = &visibility.OfSets{}
 const noSet = "ClusterSet"
 
 // show returns the part of an explanation that the reader may see.
-func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *cluster.PlacementExplainOptions) *cluster.PlacementExplanation {
+func show(p *v1beta1.Placement, all *run.Explained, seen seer, asked *cluster.PlacementExplainOptions) *cluster.PlacementExplanation {
 	e := &cluster.PlacementExplanation{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Generation: p.Generation},
 	}
@@ -40,7 +41,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 	v.sets = !slices.ContainsFunc(all.Sets, func(set string) bool { return !seen.ShowsSet(set) })
 	e.Status.Partial = !v.sets
 	e.Status.Problem = problem(p, all, v.sets)
-	shown := slices.DeleteFunc(all.Clusters, func(c placement.Explanation) bool {
+	shown := slices.DeleteFunc(all.Clusters, func(c run.Explanation) bool {
 		// The visibility of a requested cluster was checked already.
 		return c.Cluster != asked.Cluster && !seen.Shows(c.Cluster)
 	})
@@ -57,7 +58,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 		return e
 	}
 	e.Status.Counts = counts(shown)
-	from, _ := slices.BinarySearchFunc(shown, asked.Continue, func(c placement.Explanation, after string) int {
+	from, _ := slices.BinarySearchFunc(shown, asked.Continue, func(c run.Explanation, after string) int {
 		// The last cluster of the previous page is not repeated.
 		if asked.Continue != "" && c.Cluster == after {
 			return -1
@@ -76,7 +77,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 }
 
 // problem returns the problem in full if the reader sees all clusters of the placement, since it may count them.
-func problem(p *v1beta1.Placement, all *placement.Explained, full bool) string {
+func problem(p *v1beta1.Placement, all *run.Explained, full bool) string {
 	switch {
 	case p.Annotations[v1beta1.PlacementDisableAnnotation] == "true":
 		return fmt.Sprintf("The annotation %s prevents the hub from scheduling the placement: these are the clusters that it would choose", v1beta1.PlacementDisableAnnotation)
@@ -96,25 +97,25 @@ type viewer struct {
 }
 
 // knows reports whether the reader sees everything that a score compares. It does not depend on the existing clusters.
-func (v *viewer) knows(score *placement.PrioritizerScore) bool {
+func (v *viewer) knows(score *run.PrioritizerScore) bool {
 	switch score.Compared {
-	case placement.WithNone:
+	case spec.WithNone:
 		return true
-	case placement.WithPlacement:
+	case spec.WithPlacement:
 		return v.sets
 	}
 	return v.hub
 }
 
 // ranks returns the ranks of the clusters that passed and whose total is shown.
-func (v *viewer) ranks(shown []placement.Explanation) map[string]int32 {
-	var ranked []*placement.Explanation
+func (v *viewer) ranks(shown []run.Explanation) map[string]int32 {
+	var ranked []*run.Explanation
 	for i := range shown {
 		if shown[i].Passed && v.knowsTotal(&shown[i]) {
 			ranked = append(ranked, &shown[i])
 		}
 	}
-	slices.SortFunc(ranked, func(a, b *placement.Explanation) int {
+	slices.SortFunc(ranked, func(a, b *run.Explanation) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cluster, b.Cluster))
 	})
 	ranks := make(map[string]int32, len(ranked))
@@ -124,11 +125,11 @@ func (v *viewer) ranks(shown []placement.Explanation) map[string]int32 {
 	return ranks
 }
 
-func (v *viewer) knowsTotal(of *placement.Explanation) bool {
-	return !slices.ContainsFunc(of.Scores, func(s placement.PrioritizerScore) bool { return !v.knows(&s) })
+func (v *viewer) knowsTotal(of *run.Explanation) bool {
+	return !slices.ContainsFunc(of.Scores, func(s run.PrioritizerScore) bool { return !v.knows(&s) })
 }
 
-func (v *viewer) cluster(of *placement.Explanation, ranks map[string]int32) cluster.ExplainedCluster {
+func (v *viewer) cluster(of *run.Explanation, ranks map[string]int32) cluster.ExplainedCluster {
 	c := cluster.ExplainedCluster{ClusterName: of.Cluster, Chosen: of.Chosen, FilteredBy: of.FilteredBy, Message: of.Message}
 	for _, set := range of.Sets {
 		if v.ShowsSet(set) {
@@ -156,7 +157,7 @@ func (v *viewer) cluster(of *placement.Explanation, ranks map[string]int32) clus
 }
 
 // counts returns how many clusters are chosen, and how many are excluded by each filter, the most first.
-func counts(shown []placement.Explanation) (result []cluster.ExplainedCount) {
+func counts(shown []run.Explanation) (result []cluster.ExplainedCount) {
 	at := map[string]int{}
 	for i := range shown {
 		by := shown[i].FilteredBy

@@ -12,7 +12,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // sees has the sets whose clusters a reader sees, which have names with the names of the sets as prefixes.
@@ -27,9 +28,9 @@ func (s sees) ShowsAll() bool           { return false }
 // TestShow_ProblemsDoNotCount: a problem may count the clusters, and name sets.
 func TestShow_ProblemsDoNotCount(t *testing.T) {
 	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
-	all := func() *placement.Explained {
-		return &placement.Explained{Problem: "too much for 17 clusters", Sets: []string{"blue", "red"},
-			Clusters: []placement.Explanation{{Cluster: "blue1", Sets: []string{"blue", "red"}}, {Cluster: "red1", Sets: []string{"red"}}}}
+	all := func() *run.Explained {
+		return &run.Explained{Problem: "too much for 17 clusters", Sets: []string{"blue", "red"},
+			Clusters: []run.Explanation{{Cluster: "blue1", Sets: []string{"blue", "red"}}, {Cluster: "red1", Sets: []string{"red"}}}}
 	}
 	asked := &cluster.PlacementExplainOptions{Limit: 10}
 	got := show(p, all(), sees{"blue"}, asked)
@@ -51,12 +52,12 @@ func TestShow_ProblemsDoNotCount(t *testing.T) {
 // TestShow_TotalsHideScores: a score that compares a cluster with others also hides the total and the rank.
 func TestShow_TotalsHideScores(t *testing.T) {
 	p := &v1beta1.Placement{}
-	scored := func(name string, total int64, compared placement.Compared) placement.Explanation {
-		return placement.Explanation{Cluster: name, Passed: true, Total: total,
-			Scores: []placement.PrioritizerScore{{Name: "x", Weight: 1, Score: total, Compared: compared}}}
+	scored := func(name string, total int64, compared spec.Compared) run.Explanation {
+		return run.Explanation{Cluster: name, Passed: true, Total: total,
+			Scores: []run.PrioritizerScore{{Name: "x", Weight: 1, Score: total, Compared: compared}}}
 	}
-	for compared, shown := range map[placement.Compared]bool{placement.WithNone: true, placement.WithPlacement: false, placement.WithHub: false} {
-		all := &placement.Explained{Sets: []string{"blue", "red"}, Clusters: []placement.Explanation{
+	for compared, shown := range map[spec.Compared]bool{spec.WithNone: true, spec.WithPlacement: false, spec.WithHub: false} {
+		all := &run.Explained{Sets: []string{"blue", "red"}, Clusters: []run.Explanation{
 			scored("blue1", 1, compared), scored("blue2", 3, compared), scored("blue3", 3, compared), scored("red1", 2, compared), {Cluster: "blue4"}}}
 		clusters := show(p, all, sees{"blue"}, &cluster.PlacementExplainOptions{Limit: 10}).Status.Clusters
 		for i, rank := range []int32{3, 1, 2} {

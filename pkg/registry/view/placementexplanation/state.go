@@ -17,16 +17,18 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/placement"
+	placementfleet "github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 	"github.com/clusterhub/clusterhub/pkg/registry/stored"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
 // state reads the input of the scheduling of a placement. It has only the clusters of the placement's sets, from the view, which knows the members.
-func (r *REST) state(ctx context.Context, who user.Info, program *placement.Program, p *v1beta1.Placement) (
-	state placement.Snapshot, seen *visibility.OfSets, err error,
+func (r *REST) state(ctx context.Context, who user.Info, program *spec.Program, p *v1beta1.Placement) (
+	state run.Snapshot, seen *visibility.OfSets, err error,
 ) {
-	state = placement.Snapshot{Now: r.now(), Placement: p}
+	state = run.Snapshot{Now: r.now(), Placement: p}
 	exist, err := stored.Sets(ctx, r.stored.Sets)
 	if err != nil {
 		return state, nil, err
@@ -60,7 +62,7 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 }
 
 // decisions returns the decisions of the placement, and the number of decisions of others for each cluster, if that is needed.
-func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (own []*v1beta1.PlacementDecision, _ placement.Load, err error) {
+func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (own []*v1beta1.PlacementDecision, _ placementfleet.Load, err error) {
 	namespace := p.Namespace
 	selects := &internalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{cluster.PlacementLabel: p.Name})}
 	if load {
@@ -91,7 +93,7 @@ func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (
 	if !load {
 		return own, nil, nil
 	}
-	loads := placement.NewLoads()
+	loads := placementfleet.NewLoads()
 	for of, names := range clusters {
 		loads.Set(of, names)
 	}
@@ -106,7 +108,7 @@ func (s scores) Score(cluster, name string) *v1alpha1.AddOnPlacementScore {
 	return s[types.NamespacedName{Namespace: cluster, Name: name}]
 }
 
-func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
+func (r *REST) scores(ctx context.Context) (placementfleet.Scores, error) {
 	all, err := stored.List[*cluster.AddOnPlacementScoreList](ctx, r.stored.Scores, "", nil)
 	if err != nil {
 		return nil, err
@@ -125,12 +127,12 @@ func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
 // fleet has the clusters of the sets of a placement.
 type fleet struct {
 	exist    map[string]error
-	members  map[string][]*placement.ClusterInfo
-	clusters map[string]*placement.ClusterInfo
+	members  map[string][]*placementfleet.ClusterInfo
+	clusters map[string]*placementfleet.ClusterInfo
 }
 
 func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*fleet, error) {
-	f := &fleet{exist: exist, members: map[string][]*placement.ClusterInfo{}, clusters: map[string]*placement.ClusterInfo{}}
+	f := &fleet{exist: exist, members: map[string][]*placementfleet.ClusterInfo{}, clusters: map[string]*placementfleet.ClusterInfo{}}
 	for _, set := range sets {
 		for object := range seen.Each(set) {
 			stored, ok := object.(*cluster.ManagedCluster)
@@ -143,7 +145,7 @@ func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*
 				if err := v1.Convert_cluster_ManagedCluster_To_v1_ManagedCluster(stored, versioned, nil); err != nil {
 					return nil, apierrors.NewInternalError(err)
 				}
-				c = placement.NewCluster(versioned)
+				c = placementfleet.NewCluster(versioned)
 				f.clusters[stored.Name] = c
 			}
 			f.members[set] = append(f.members[set], c)
@@ -153,10 +155,10 @@ func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*
 }
 
 // Cluster implements placement.Clusters.
-func (f *fleet) Cluster(name string) *placement.ClusterInfo { return f.clusters[name] }
+func (f *fleet) Cluster(name string) *placementfleet.ClusterInfo { return f.clusters[name] }
 
 // Members implements placement.Clusters.
-func (f *fleet) Members(set string) (members []*placement.ClusterInfo, exists bool, err error) {
+func (f *fleet) Members(set string) (members []*placementfleet.ClusterInfo, exists bool, err error) {
 	err, exists = f.exist[set]
 	return f.members[set], exists, err
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // topology is the state of one spread constraint for the clusters that have passed.
@@ -61,7 +62,7 @@ type topologyGroup struct {
 // The next cluster is always the best one that does not exceed a skew. If all exceed one, it is the cluster that exceeds the limits by the least:
 // first of the first constraint, then of the next, and the best one among equals. A cluster that would break a constraint with DoNotSchedule is not
 // chosen; neither is one that is in no topology of such a constraint.
-func (r *run) spread(order []int32, limit int) []int32 {
+func (r *evaluation) spread(order []int32, limit int) []int32 {
 	kinds, topologies := r.topologies(order)
 	ready := &indexHeap{less: func(a, b int32) bool { return r.compare(kinds[a].members[0], kinds[b].members[0]) < 0 }}
 	for i := range kinds {
@@ -105,7 +106,7 @@ func (r *run) spread(order []int32, limit int) []int32 {
 
 // steadySpread returns a spread that does not change when it is computed again. Which clusters fit depends on which were chosen before, so a
 // cluster that is preferred because it was just chosen can make room for others, and these for others again.
-func (r *run) steadySpread(limit int) []int32 {
+func (r *evaluation) steadySpread(limit int) []int32 {
 	const rounds = 8
 	weight := r.steadyWeight()
 	shown := r.totals
@@ -149,7 +150,7 @@ func exceeded(topologies []topology, values []int32) *topology {
 }
 
 // minExceeding returns one of the waiting kinds, or none if constraints with DoNotSchedule exclude all of them.
-func (r *run) minExceeding(kinds []topologyGroup, topologies []topology) int32 {
+func (r *evaluation) minExceeding(kinds []topologyGroup, topologies []topology) int32 {
 	best, where, at := int32(-1), 0, 0
 	for i := range topologies {
 		for j, candidate := range topologies[i].waiting {
@@ -181,8 +182,8 @@ func (r *run) minExceeding(kinds []topologyGroup, topologies []topology) int32 {
 }
 
 // topologies sorts the clusters into kinds. A cluster without the label or the claim is in no topology.
-func (r *run) topologies(order []int32) ([]topologyGroup, []topology) {
-	constraints := r.program.spread
+func (r *evaluation) topologies(order []int32) ([]topologyGroup, []topology) {
+	constraints := r.program.Spread
 	topologies := make([]topology, len(constraints))
 	numbers := make([]map[string]int32, len(constraints))
 	for i := range topologies {
@@ -197,7 +198,7 @@ func (r *run) topologies(order []int32) ([]topologyGroup, []topology) {
 	for _, index := range order {
 		for i := range constraints {
 			values[i] = -1
-			if value, found := topologyValue(&constraints[i], r.passed[index]); found {
+			if value, found := spec.TopologyValue(&constraints[i], r.passed[index]); found {
 				number, known := numbers[i][value]
 				if !known {
 					number = int32(len(numbers[i]))
@@ -220,13 +221,4 @@ func (r *run) topologies(order []int32) ([]topologyGroup, []topology) {
 		topologies[i].atCount = []int{len(numbers[i])}
 	}
 	return kinds, topologies
-}
-
-func topologyValue(c *clusterv1beta1.SpreadConstraintsTerm, cluster *ClusterInfo) (value string, found bool) {
-	if c.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
-		value, found = cluster.claims[c.TopologyKey]
-	} else {
-		value, found = cluster.Object.Labels[c.TopologyKey]
-	}
-	return value, found
 }

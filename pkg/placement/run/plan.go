@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"maps"
@@ -58,8 +58,8 @@ type decisionState struct {
 // plan orders the writes such that a cluster which moves from one PlacementDecision to another is in at least one of them at any time: first in the
 // new one, then not in the old one. If two exchange clusters, those that leave one of them stay a little longer; if there are too many for that,
 // they are put into a temporary PlacementDecision.
-func (r *run) plan(groups []group) (steps []Step) {
-	nodes := r.nodes(groups)
+func plan(placement *clusterv1beta1.Placement, decisions []*clusterv1beta1.PlacementDecision, groups []group) (steps []Step) {
+	nodes := decisionStates(placement, decisions, groups)
 	home, highest := map[string]int{}, 0
 	for i := range nodes {
 		if nodes[i].wanted {
@@ -94,7 +94,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 			switch n := &nodes[i]; {
 			case n.done:
 			case len(n.before) == 0:
-				if step, needed := n.step(r.state.Placement); needed {
+				if step, needed := n.step(placement); needed {
 					steps = append(steps, step)
 				}
 				free(i)
@@ -120,7 +120,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 		if len(n.want)+len(stay) <= sliceSize {
 			steps = append(steps, Step{Action: Update, Name: n.name, Labels: n.nowLabels(), Decisions: slices.Concat(n.want, stay)})
 		} else {
-			name := r.freeName(highest, nodes)
+			name := freeName(placement, highest, nodes)
 			highest++
 			steps = append(steps, Step{Action: Create, Name: name, Labels: n.nowLabels(), Decisions: stay})
 			bridges = append(bridges, Step{Action: Delete, Name: name, Labels: n.nowLabels(), Decisions: []clusterv1beta1.ClusterDecision{}})
@@ -130,20 +130,20 @@ func (r *run) plan(groups []group) (steps []Step) {
 		}
 		free(blocked)
 	}
-	steps = append(steps, bridges...)
-	r.addEvents(steps)
-	return steps
+	return append(steps, bridges...)
 }
 
-// nodes returns the desired decisions, in their order, and after them those to delete.
-func (r *run) nodes(groups []group) (nodes []decisionState) {
+// decisionStates returns the desired decisions, in their order, and after them those to delete.
+func decisionStates(
+	placement *clusterv1beta1.Placement, decisions []*clusterv1beta1.PlacementDecision, groups []group,
+) (nodes []decisionState) {
 	byName := map[string]*clusterv1beta1.PlacementDecision{}
-	for _, d := range r.state.Decisions {
+	for _, d := range decisions {
 		byName[d.Name] = d
 	}
 	for i := range groups {
 		labels := map[string]string{
-			clusterv1beta1.PlacementLabel:          r.state.Placement.Name,
+			clusterv1beta1.PlacementLabel:          placement.Name,
 			clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i),
 			clusterv1beta1.DecisionGroupNameLabel:  groups[i].name,
 		}
@@ -194,13 +194,13 @@ func (n *decisionState) step(p *clusterv1beta1.Placement) (step Step, needed boo
 	step = Step{Name: n.name, Labels: n.labels, Decisions: n.want}
 	switch {
 	case !n.wanted:
-		step.Action, step.Labels, step.Decisions = Delete, ownLabels(n.now), []clusterv1beta1.ClusterDecision{}
+		step.Action, step.Labels, step.Decisions = Delete, OwnLabels(n.now), []clusterv1beta1.ClusterDecision{}
 	case n.now == nil:
 		step.Action = Create
 	// Readers expect a status with a list.
 	case n.gained || n.now.Status.Decisions == nil || !slices.Equal(n.now.Status.Decisions, n.want):
 		step.Action = Update
-	case !owned(n.now, p) || !maps.Equal(ownLabels(n.now), n.labels):
+	case !Owned(n.now, p) || !maps.Equal(OwnLabels(n.now), n.labels):
 		step.Action = Relabel
 	default:
 		return step, false
@@ -208,24 +208,11 @@ func (n *decisionState) step(p *clusterv1beta1.Placement) (step Step, needed boo
 	return step, true
 }
 
-// ownLabels returns its labels of the placement and the group.
-func ownLabels(d *clusterv1beta1.PlacementDecision) map[string]string {
-	labels := map[string]string{}
-	for _, key := range []string{
-		clusterv1beta1.PlacementLabel, clusterv1beta1.DecisionGroupIndexLabel, clusterv1beta1.DecisionGroupNameLabel,
-	} {
-		if value, has := d.Labels[key]; has {
-			labels[key] = value
-		}
-	}
-	return labels
-}
-
 // freeName returns the name for a temporary decision.
-func (r *run) freeName(highest int, nodes []decisionState) string {
+func freeName(placement *clusterv1beta1.Placement, highest int, nodes []decisionState) string {
 	for {
 		highest++
-		name := r.decisionName(highest)
+		name := decisionName(placement, highest)
 		if !slices.ContainsFunc(nodes, func(n decisionState) bool { return n.name == name }) {
 			return name
 		}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package fleet
 
 import (
 	"strings"
@@ -20,8 +20,8 @@ type ClusterInfo struct {
 	// Object must not be changed.
 	Object *clusterv1.ManagedCluster
 
-	claims      labels.Set
-	cpu, memory amount
+	Claims      labels.Set
+	CPU, Memory Amount
 
 	// Most hubs have no placement with CEL, so this is computed on demand.
 	once  sync.Once
@@ -29,19 +29,19 @@ type ClusterInfo struct {
 	err   error
 }
 
-// amount is an amount of a resource, and whether the cluster reports it.
-type amount struct {
-	value    float64
-	reported bool
+// Amount is an amount of a resource, and whether the cluster reports it.
+type Amount struct {
+	Value    float64
+	Reported bool
 }
 
 // NewCluster returns a ClusterInfo. The ManagedCluster must not be changed afterwards.
 func NewCluster(obj *clusterv1.ManagedCluster) *ClusterInfo {
-	c := &ClusterInfo{Object: obj, cpu: allocatable(obj, "cpu"), memory: allocatable(obj, "memory")}
+	c := &ClusterInfo{Object: obj, CPU: allocatable(obj, "cpu"), Memory: allocatable(obj, "memory")}
 	if len(obj.Status.ClusterClaims) > 0 {
-		c.claims = make(labels.Set, len(obj.Status.ClusterClaims))
+		c.Claims = make(labels.Set, len(obj.Status.ClusterClaims))
 		for i := range obj.Status.ClusterClaims {
-			c.claims[obj.Status.ClusterClaims[i].Name] = obj.Status.ClusterClaims[i].Value
+			c.Claims[obj.Status.ClusterClaims[i].Name] = obj.Status.ClusterClaims[i].Value
 		}
 	}
 	return c
@@ -50,21 +50,21 @@ func NewCluster(obj *clusterv1.ManagedCluster) *ClusterInfo {
 // Name returns the name of the ManagedCluster.
 func (c *ClusterInfo) Name() string { return c.Object.Name }
 
-// deleting reports whether the cluster is being deleted, so that nothing new may be placed on it.
-func (c *ClusterInfo) deleting() bool { return c.Object.DeletionTimestamp != nil }
+// Deleting reports whether the cluster is being deleted, so that nothing new may be placed on it.
+func (c *ClusterInfo) Deleting() bool { return c.Object.DeletionTimestamp != nil }
 
 // allocatable returns the allocatable amount of a resource, if it has a capacity, too: a cluster that reports one of the two is about to report the
 // other.
-func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) amount {
+func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) Amount {
 	quantity, reported := obj.Status.Allocatable[name]
 	if _, both := obj.Status.Capacity[name]; !reported || !both {
-		return amount{}
+		return Amount{}
 	}
-	return amount{quantity.AsApproximateFloat64(), true}
+	return Amount{quantity.AsApproximateFloat64(), true}
 }
 
-// asMap returns the cluster as CEL sees it: in the form of its JSON, without managed fields.
-func (c *ClusterInfo) asMap() (traits.Mapper, error) {
+// AsMap returns the cluster as CEL sees it: in the form of its JSON, without managed fields.
+func (c *ClusterInfo) AsMap() (traits.Mapper, error) {
 	c.once.Do(func() {
 		shown := *c.Object
 		shown.ManagedFields = nil
@@ -79,15 +79,15 @@ func (c *ClusterInfo) asMap() (traits.Mapper, error) {
 
 func byName(a, b *ClusterInfo) int { return strings.Compare(a.Object.Name, b.Object.Name) }
 
-// union merges lists that are ordered by name, without duplicates.
-func union(lists [][]*ClusterInfo) []*ClusterInfo {
+// Union merges lists that are ordered by name, without duplicates.
+func Union(lists [][]*ClusterInfo) []*ClusterInfo {
 	switch len(lists) {
 	case 0:
 		return nil
 	case 1:
 		return lists[0]
 	}
-	a, b := union(lists[:len(lists)/2]), union(lists[len(lists)/2:])
+	a, b := Union(lists[:len(lists)/2]), Union(lists[len(lists)/2:])
 	all := make([]*ClusterInfo, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {
 		switch order := byName(a[0], b[0]); {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"cmp"
@@ -9,30 +9,31 @@ import (
 	"slices"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
 )
 
 // pick is a chosen cluster.
 type pick struct {
-	cluster *ClusterInfo
+	cluster *fleet.ClusterInfo
 	score   int64
 }
 
 // choose takes the best of the clusters that have passed, up to the number in the spec, and orders them as they are shown.
-func (r *run) choose() {
+func (r *evaluation) choose() {
 	p := r.program
 	limit := len(r.passed)
-	if p.number != nil {
-		limit = min(limit, int(*p.number))
+	if p.Number != nil {
+		limit = min(limit, int(*p.Number))
 	}
 	// Scores have no effect if all clusters are chosen and scores are not shown.
-	if limit < len(r.passed) || p.byScore || len(p.spread) > 0 || r.explain {
+	if limit < len(r.passed) || p.ByScore || len(p.Spread) > 0 || r.explain {
 		r.scores()
 	}
 	var indices []int32
 	switch {
-	case len(p.spread) > 0:
+	case len(p.Spread) > 0:
 		indices = r.steadySpread(limit)
-	case limit == len(r.passed) && !p.byScore:
+	case limit == len(r.passed) && !p.ByScore:
 		r.chosen = make([]pick, limit)
 		for i, c := range r.passed {
 			r.chosen[i] = pick{cluster: c}
@@ -49,7 +50,7 @@ func (r *run) choose() {
 	for i, index := range indices {
 		r.chosen[i] = pick{r.passed[index], r.totals[index]}
 	}
-	if !p.byScore {
+	if !p.ByScore {
 		return
 	}
 	// The shown scores are those of the next run, for which all of these clusters were chosen before.
@@ -63,22 +64,22 @@ func (r *run) choose() {
 }
 
 // steadyWeight returns the additional score of a cluster that is chosen already.
-func (r *run) steadyWeight() (weight int64) {
-	for _, p := range r.program.prioritizers {
-		if p.name == clusterv1beta1.PrioritizerSteady {
-			weight = 100 * p.weight
+func (r *evaluation) steadyWeight() (weight int64) {
+	for _, p := range r.program.Prioritizers {
+		if p.Name == clusterv1beta1.PrioritizerSteady {
+			weight = 100 * p.Weight
 		}
 	}
 	return weight
 }
 
 // compare orders by decreasing score. Clusters that have passed are ordered by name, so the index stands for the name.
-func (r *run) compare(a, b int32) int {
+func (r *evaluation) compare(a, b int32) int {
 	return cmp.Or(cmp.Compare(r.totals[b], r.totals[a]), cmp.Compare(a, b))
 }
 
 // order returns the best clusters that have passed, up to a limit, the best one first.
-func (r *run) order(limit int) []int32 {
+func (r *evaluation) order(limit int) []int32 {
 	if limit == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spec
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 
 	"github.com/clusterhub/clusterhub/pkg/expression"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
 )
 
 const (
@@ -44,7 +45,7 @@ var environment = sync.OnceValues(func() (*expression.Environment, error) {
 type clusterValue struct {
 	traits.Mapper
 	name   string
-	scores Scores
+	scores fleet.Scores
 }
 
 func scoresOf(receiver, resource ref.Val) ref.Val {
@@ -96,6 +97,12 @@ func costOfJSON(args []ref.Val, _ ref.Val) uint64 {
 	return 1
 }
 
+// CheckExpression returns why a CEL expression of a predicate cannot be evaluated for any cluster, or nil.
+func CheckExpression(text string) error {
+	_, err := compileExpression(text, func(string) {})
+	return err
+}
+
 // compileExpression also reports which AddOnPlacementScores the expression reads: it calls uses with their names, or with "" for names that are
 // known only during the evaluation.
 func compileExpression(text string, uses func(resource string)) (*expression.Program, error) {
@@ -120,42 +127,42 @@ func compileExpression(text string, uses func(resource string)) (*expression.Pro
 	return program, nil
 }
 
-// meter has the remaining cost for all expressions of one run. Evaluated for every cluster of a large hub, expressions within their own limits
+// Meter has the remaining cost for all expressions of one run. Evaluated for every cluster of a large hub, expressions within their own limits
 // could take hours.
-type meter struct {
-	left uint64
-	// took is the time that they have taken.
-	took time.Duration
+type Meter struct {
+	Left uint64
+	// Took is the time that they have taken.
+	Took time.Duration
 }
 
 const (
-	// runCost and clusterCost limit the cost of a run: a constant, and an amount for each cluster. A comparison of a label costs about 5.
-	runCost     = 10_000_000
-	clusterCost = 1_000
+	// RunCost and ClusterCost limit the cost of a run: a constant, and an amount for each cluster. A comparison of a label costs about 5.
+	RunCost     = 10_000_000
+	ClusterCost = 1_000
 )
 
 // touchCost limits the cost of checking whether a change affects a placement: above it, the change counts as affecting it.
 const touchCost = 20_000
 
-func newMeter(clusters int) *meter { return &meter{left: runCost + clusterCost*uint64(clusters)} }
+func NewMeter(clusters int) *Meter { return &Meter{Left: RunCost + ClusterCost*uint64(clusters)} }
 
-func (m *meter) empty() bool { return m.left == 0 }
+func (m *Meter) Empty() bool { return m.Left == 0 }
 
-func (m *meter) take(cost uint64) { m.left -= min(cost, m.left) }
+func (m *Meter) take(cost uint64) { m.Left -= min(cost, m.Left) }
 
 // allTrue evaluates expressions in order. An expression that fails, is not a bool or costs more than is left counts as false.
-func allTrue(ctx context.Context, expressions []*expression.Program, c *ClusterInfo, scores Scores, budget uint64, m *meter) bool {
+func allTrue(ctx context.Context, expressions []*expression.Program, c *fleet.ClusterInfo, scores fleet.Scores, budget uint64, m *Meter) bool {
 	if len(expressions) == 0 {
 		return true
 	}
-	defer func(begun time.Time) { m.took += time.Since(begun) }(time.Now())
-	value, err := c.asMap()
+	defer func(begun time.Time) { m.Took += time.Since(begun) }(time.Now())
+	value, err := c.AsMap()
 	if err != nil {
 		return false
 	}
 	variables := map[string]any{clusterVariable: &clusterValue{value, c.Name(), scores}}
 	for _, e := range expressions {
-		if m.empty() {
+		if m.Empty() {
 			return false
 		}
 		result, cost, err := e.Eval(ctx, variables)

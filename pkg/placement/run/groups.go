@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"cmp"
@@ -12,6 +12,18 @@ import (
 	"time"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+)
+
+const (
+	// sliceSize is the maximum number of clusters in one PlacementDecision.
+	sliceSize = 100
+	// maxGroups is the maximum number of groups in the status.
+	maxGroups = 2048
+	// statusBytes is the maximum size of all groups in the status: less than the room for the status of a Placement (pkg/admission/objectsize),
+	// since there are conditions as well. groupBytes is the size of one group in JSON, without its name and those of its decisions.
+	statusBytes = 160 << 10
+	groupBytes  = len(`{"decisionGroupIndex":1234,"decisionGroupName":"","decisions":[],"clusterCount":1234567},`)
 )
 
 // group is a decision group with its clusters, which are in one or more slices.
@@ -33,25 +45,28 @@ func (g *group) count() (n int) {
 	return n
 }
 
+// layout divides the chosen clusters of an evaluation into groups and PlacementDecisions.
+type layout struct{ *evaluation }
+
 // divide divides the chosen clusters into groups and slices. There is always a slice. If the clusters could not be chosen, the existing ones stay.
-func (r *run) divide() []group {
-	if r.problem != nil || r.failure != nil {
-		return r.kept()
+func (l layout) divide() []group {
+	if l.problem != nil || l.failure != nil {
+		return l.kept()
 	}
 	var parts []picks
-	length := r.program.perGroup.of(len(r.chosen), r.maxGroups())
-	rest := r.chosen
-	for i := range r.program.groups {
-		g := &r.program.groups[i]
+	length := l.program.PerGroup.Of(len(l.chosen), l.maxGroups())
+	rest := l.chosen
+	for i := range l.program.Groups {
+		g := &l.program.Groups[i]
 		var in, out []pick
 		for _, p := range rest {
-			if g.matches(p.cluster) {
+			if g.Matches(p.cluster) {
 				in = append(in, p)
 			} else {
 				out = append(out, p)
 			}
 		}
-		parts, rest = appendPicks(parts, g.name, in, length), out
+		parts, rest = appendPicks(parts, g.Name, in, length), out
 	}
 	parts = appendPicks(parts, "", rest, length)
 	if len(parts) == 0 {
@@ -62,23 +77,23 @@ func (r *run) divide() []group {
 	for i, part := range parts {
 		groups[i].name = part.group
 		for range max(1, (len(part.picks)+sliceSize-1)/sliceSize) {
-			groups[i].slices = append(groups[i].slices, slice{name: r.decisionName(number)})
+			groups[i].slices = append(groups[i].slices, slice{name: l.decisionName(number)})
 			number++
 		}
-		r.fill(groups[i].slices, part.picks)
+		l.fill(groups[i].slices, part.picks)
 	}
 	return groups
 }
 
 // maxGroups returns the number of groups that fit into the status, apart from those that are not full.
-func (r *run) maxGroups() int {
-	group, slice := groupBytes, len(r.decisionName(maxGroups))+len(`"",`)
-	for i := range r.program.groups {
-		group = max(group, groupBytes+len(r.program.groups[i].name))
+func (l layout) maxGroups() int {
+	group, slice := groupBytes, len(l.decisionName(maxGroups))+len(`"",`)
+	for i := range l.program.Groups {
+		group = max(group, groupBytes+len(l.program.Groups[i].Name))
 	}
-	room := (statusBytes - len(r.chosen)/sliceSize*slice) / (group + slice)
+	room := (statusBytes - len(l.chosen)/sliceSize*slice) / (group + slice)
 	// Every name may have one group that is not full, and so may the rest.
-	return max(min(room, maxGroups)-len(r.program.groups)-1, 1)
+	return max(min(room, maxGroups)-len(l.program.Groups)-1, 1)
 }
 
 // picks are the clusters of one group.
@@ -94,17 +109,20 @@ func appendPicks(parts []picks, group string, all []pick, length int) []picks {
 	return parts
 }
 
-func (r *run) decisionName(number int) string {
-	return r.state.Placement.Name + "-decision-" + strconv.Itoa(number)
+func (l layout) decisionName(number int) string { return decisionName(l.state.Placement, number) }
+
+// decisionName returns the name of a PlacementDecision of a placement.
+func decisionName(p *clusterv1beta1.Placement, number int) string {
+	return p.Name + "-decision-" + strconv.Itoa(number)
 }
 
 // fill divides the clusters of a group into its slices. A cluster stays in its slice, if that belongs to the group: then adding or removing a
 // cluster changes one slice, and not all slices after it. The order by scores is kept over all slices.
-func (r *run) fill(into []slice, all []pick) {
-	if len(into) == 1 || r.program.byScore {
+func (l layout) fill(into []slice, all []pick) {
+	if len(into) == 1 || l.program.ByScore {
 		for i := range into {
 			end := min(len(all), sliceSize)
-			into[i].decisions, all = r.decisions(all[:end]), all[end:]
+			into[i].decisions, all = l.decisions(all[:end]), all[end:]
 		}
 		return
 	}
@@ -114,7 +132,7 @@ func (r *run) fill(into []slice, all []pick) {
 	}
 	stay, move := make([][]pick, len(into)), make([]pick, 0, len(all))
 	for _, p := range all {
-		if now := r.current[p.cluster.Name()]; now != nil {
+		if now := l.current[p.cluster.Name()]; now != nil {
 			if i, found := byName[now.Name]; found && len(stay[i]) < sliceSize {
 				stay[i] = append(stay[i], p)
 				continue
@@ -125,18 +143,18 @@ func (r *run) fill(into []slice, all []pick) {
 	for i := range into {
 		if come := min(len(move), sliceSize-len(stay[i])); come > 0 {
 			stay[i] = append(stay[i], move[:come]...)
-			slices.SortFunc(stay[i], func(a, b pick) int { return compareName(a.cluster, b.cluster.Name()) })
+			slices.SortFunc(stay[i], func(a, b pick) int { return fleet.CompareName(a.cluster, b.cluster.Name()) })
 			move = move[come:]
 		}
-		into[i].decisions = r.decisions(stay[i])
+		into[i].decisions = l.decisions(stay[i])
 	}
 }
 
-func (r *run) decisions(all []pick) []clusterv1beta1.ClusterDecision {
+func (l layout) decisions(all []pick) []clusterv1beta1.ClusterDecision {
 	decisions := make([]clusterv1beta1.ClusterDecision, len(all))
 	for i := range all {
 		decisions[i].ClusterName = all[i].cluster.Name()
-		if r.program.byScore {
+		if l.program.ByScore {
 			decisions[i].Score = all[i].score
 		}
 	}
@@ -145,22 +163,22 @@ func (r *run) decisions(all []pick) []clusterv1beta1.ClusterDecision {
 
 // kept returns the last valid decisions, without the clusters that the placement must not have any more. A failure may concern the sets; then only
 // clusters that are gone or being deleted are removed.
-func (r *run) kept() []group {
-	return r.existing(func(name string) bool {
-		if r.failure != nil {
-			c := r.state.Clusters.Cluster(name)
-			return c != nil && !c.deleting()
+func (l layout) kept() []group {
+	return l.existing(func(name string) bool {
+		if l.failure != nil {
+			c := l.state.Clusters.Cluster(name)
+			return c != nil && !c.Deleting()
 		}
-		i, found := slices.BinarySearchFunc(r.clusters, name, compareName)
-		return found && !r.clusters[i].deleting()
+		i, found := slices.BinarySearchFunc(l.clusters, name, fleet.CompareName)
+		return found && !l.clusters[i].Deleting()
 	})
 }
 
 // asTheyAre returns the existing decisions.
-func (r *run) asTheyAre() []group { return r.existing(func(string) bool { return true }) }
+func (l layout) asTheyAre() []group { return l.existing(func(string) bool { return true }) }
 
 // existing returns the existing decisions, with the clusters to keep. Empty slices are dropped, except for the last one.
-func (r *run) existing(keep func(cluster string) bool) []group {
+func (l layout) existing(keep func(cluster string) bool) []group {
 	type indexed struct {
 		group
 		index int
@@ -168,7 +186,7 @@ func (r *run) existing(keep func(cluster string) bool) []group {
 	var all []indexed
 	byIndex := map[int]int{}
 	seen := map[string]bool{}
-	for _, d := range sorted(r.state.Decisions) {
+	for _, d := range sorted(l.state.Decisions) {
 		s := slice{name: d.Name, decisions: []clusterv1beta1.ClusterDecision{}}
 		for _, one := range d.Status.Decisions {
 			if keep(one.ClusterName) && !seen[one.ClusterName] {
@@ -194,7 +212,7 @@ func (r *run) existing(keep func(cluster string) bool) []group {
 		groups[i] = all[i].group
 	}
 	if len(groups) == 0 {
-		groups = []group{{slices: []slice{{r.decisionName(1), []clusterv1beta1.ClusterDecision{}}}}}
+		groups = []group{{slices: []slice{{l.decisionName(1), []clusterv1beta1.ClusterDecision{}}}}}
 	}
 	return groups
 }
@@ -225,17 +243,17 @@ func namesOf(groups []group) []string {
 
 // scoresDue returns the time at which the decisions may be written, if only scores and their order would change and they were written a short while
 // ago. It is zero if they may be written now.
-func (r *run) scoresDue(groups []group) time.Time {
-	last := r.state.Placement.Status.LastScoreUpdateTime
-	if !r.program.byScore || last == nil || r.problem != nil || r.failure != nil {
+func (l layout) scoresDue(groups []group) time.Time {
+	last := l.state.Placement.Status.LastScoreUpdateTime
+	if !l.program.ByScore || last == nil || l.problem != nil || l.failure != nil {
 		return time.Time{}
 	}
-	due := last.Add(r.program.scoreRateLimit)
+	due := last.Add(l.program.ScoreRateLimit)
 	// A clock that was set back must not delay the scores for longer than the limit.
-	if !r.state.Now.Before(due) || last.After(r.state.Now.Add(r.program.scoreRateLimit)) {
+	if !l.state.Now.Before(due) || last.After(l.state.Now.Add(l.program.ScoreRateLimit)) {
 		return time.Time{}
 	}
-	now := r.asTheyAre()
+	now := l.asTheyAre()
 	if len(now) != len(groups) || !maps.Equal(groupNames(now), groupNames(groups)) {
 		return time.Time{}
 	}

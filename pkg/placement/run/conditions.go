@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"cmp"
@@ -15,10 +15,11 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // status returns the status of the placement after the steps.
-func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatus {
+func (r *evaluation) status(groups []group, written bool) clusterv1beta1.PlacementStatus {
 	before := &r.state.Placement.Status
 	status := clusterv1beta1.PlacementStatus{
 		Conditions:          []metav1.Condition{r.misconfigured(), r.satisfied()},
@@ -48,7 +49,7 @@ func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatu
 	}
 	switch {
 	case r.problem != nil || r.failure != nil:
-	case !r.program.byScore:
+	case !r.program.ByScore:
 		status.LastScoreUpdateTime = nil
 	case written:
 		now := metav1.NewTime(r.state.Now).Rfc3339Copy()
@@ -82,7 +83,7 @@ func setTransition(c *metav1.Condition, before []metav1.Condition, now time.Time
 	}
 }
 
-func (r *run) misconfigured() metav1.Condition {
+func (r *evaluation) misconfigured() metav1.Condition {
 	c := metav1.Condition{
 		Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionFalse,
 		Reason: "Succeedconfigured", Message: "Placement configurations check pass",
@@ -93,7 +94,7 @@ func (r *run) misconfigured() metav1.Condition {
 	return c
 }
 
-func (r *run) satisfied() metav1.Condition {
+func (r *evaluation) satisfied() metav1.Condition {
 	c := metav1.Condition{Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionFalse}
 	missing := r.unscheduled()
 	switch {
@@ -103,14 +104,14 @@ func (r *run) satisfied() metav1.Condition {
 		c.Reason, c.Message = "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace"
 	case len(r.sets) == 0:
 		c.Reason = "NoIntersection"
-		c.Message = fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.program.clusterSets, ","))
+		c.Message = fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.program.ClusterSets, ","))
 	case len(r.clusters) == 0:
 		c.Reason = "AllManagedClusterSetsEmpty"
 		c.Message = fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(r.sets, ","))
 	case r.problem != nil:
 		c.Reason = "NotAllDecisionsScheduled"
 		c.Message = "The placement is misconfigured: the clusters of the last decisions are kept, as far as they are still in its sets"
-	case r.program.number != nil && *r.program.number == 0:
+	case r.program.Number != nil && *r.program.Number == 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "AllDecisionsScheduled", "All cluster decisions scheduled"
 	case len(r.passed) == 0:
 		c.Reason, c.Message = "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate: "+r.whyNone()
@@ -124,14 +125,14 @@ func (r *run) satisfied() metav1.Condition {
 }
 
 // whyNone returns how many clusters each filter has excluded.
-func (r *run) whyNone() string {
+func (r *evaluation) whyNone() string {
 	var sets []string
 	for i, set := range r.sets {
 		sets = append(sets, fmt.Sprintf("%s (%d)", set, len(r.members[i])))
 	}
 	parts := []string{fmt.Sprintf("of %s in ManagedClusterSets %s", clusters(len(r.clusters)), someOf(sets, ", "))}
 	for i := range r.fallen.parts {
-		for p := labelPart; p <= celPart; p++ {
+		for p := spec.LabelPart; p <= spec.CELPart; p++ {
 			if n := r.fallen.parts[i][p]; n > 0 {
 				parts = append(parts, fmt.Sprintf("predicate %d: %s by the %s", i, clusters(n), p))
 			}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spec
 
 import (
 	"context"
@@ -15,105 +15,106 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/expression"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
 )
 
-// part is the part of a predicate that a cluster does not match.
-type part uint8
+// Part is the part of a predicate that a cluster does not match.
+type Part uint8
 
 const (
-	allParts part = iota
-	labelPart
+	AllParts Part = iota
+	LabelPart
 	claimPart
-	celPart
+	CELPart
 )
 
-func (p part) String() string {
+func (p Part) String() string {
 	return [...]string{"", "labelSelector", "claimSelector", "celSelector"}[p]
 }
 
-// clusterSelector is a compiled ClusterSelector. Its nil parts select everything.
-type clusterSelector struct {
-	labels, claims labels.Selector
-	expressions    []*expression.Program
+// ClusterSelector is a compiled ClusterSelector. Its nil parts select everything.
+type ClusterSelector struct {
+	Labels, Claims labels.Selector
+	Expressions    []*expression.Program
 }
 
-func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterClaimSelector) (s clusterSelector, err error) {
+func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterClaimSelector) (s ClusterSelector, err error) {
 	if len(label.MatchLabels)+len(label.MatchExpressions) > 0 {
-		s.labels, err = metav1.LabelSelectorAsSelector(label)
+		s.Labels, err = metav1.LabelSelectorAsSelector(label)
 		if err != nil {
 			return s, err
 		}
 	}
 	if len(claim.MatchExpressions) > 0 {
-		s.claims, err = metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: claim.MatchExpressions})
+		s.Claims, err = metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: claim.MatchExpressions})
 	}
 	return s, err
 }
 
-// mismatch returns the first part that the cluster does not match, or allParts if it matches.
-func (s *clusterSelector) mismatch(ctx context.Context, c *ClusterInfo, scores Scores, m *meter) part {
+// mismatch returns the first part that the cluster does not match, or AllParts if it matches.
+func (s *ClusterSelector) mismatch(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter) Part {
 	switch {
-	case s.labels != nil && !s.labels.Matches(labels.Set(c.Object.Labels)):
-		return labelPart
-	case s.claims != nil && !s.claims.Matches(c.claims):
+	case s.Labels != nil && !s.Labels.Matches(labels.Set(c.Object.Labels)):
+		return LabelPart
+	case s.Claims != nil && !s.Claims.Matches(c.Claims):
 		return claimPart
-	case !allTrue(ctx, s.expressions, c, scores, selectorCost, m):
-		return celPart
+	case !allTrue(ctx, s.Expressions, c, scores, selectorCost, m):
+		return CELPart
 	}
-	return allParts
+	return AllParts
 }
 
-// verdict is the result of the filters for a cluster. Two are equal if the placement shows no difference between them.
-type verdict struct {
-	by filter
+// Verdict is the result of the filters for a cluster. Two are equal if the placement shows no difference between them.
+type Verdict struct {
+	By Filter
 	// parts has two bits for each predicate: the part that the cluster does not match.
 	parts [2]uint64
-	// taint is the first taint that is not tolerated.
-	taint clusterv1.Taint
-	// until is the end of a toleration, when the cluster is excluded. It is zero if none ends.
-	until time.Time
+	// Taint is the first taint that is not tolerated.
+	Taint clusterv1.Taint
+	// Until is the end of a toleration, when the cluster is excluded. It is zero if none ends.
+	Until time.Time
 }
 
-func (v *verdict) setPart(predicate int, p part) {
+func (v *Verdict) setPart(predicate int, p Part) {
 	if predicate < maxPredicates {
 		v.parts[predicate/32] |= uint64(p) << (predicate % 32 * 2)
 	}
 }
 
-func (v *verdict) part(predicate int) part {
-	return part(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
+func (v *Verdict) Part(predicate int) Part {
+	return Part(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
 }
 
 // maxPredicates is the limit of the API.
 const maxPredicates = 64
 
-// filter is the reason why a cluster is excluded.
-type filter uint8
+// Filter is the reason why a cluster is excluded.
+type Filter uint8
 
 const (
-	passed filter = iota
-	byDeletion
-	byPredicate
-	byTaint
+	Passed Filter = iota
+	ByDeletion
+	ByPredicate
+	ByTaint
 )
 
-// judge runs the filters. chosen reports whether the cluster is in a decision of the placement now.
-func (p *Program) judge(ctx context.Context, c *ClusterInfo, scores Scores, m *meter, chosen bool, now time.Time) (v verdict) {
-	if c.deleting() {
-		v.by = byDeletion
+// Judge runs the filters. chosen reports whether the cluster is in a decision of the placement now.
+func (p *Program) Judge(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter, chosen bool, now time.Time) (v Verdict) {
+	if c.Deleting() {
+		v.By = ByDeletion
 		return v
 	}
-	matches := len(p.predicates) == 0
-	for i := range p.predicates {
-		mismatch := p.predicates[i].mismatch(ctx, c, scores, m)
-		if mismatch == allParts {
+	matches := len(p.Predicates) == 0
+	for i := range p.Predicates {
+		mismatch := p.Predicates[i].mismatch(ctx, c, scores, m)
+		if mismatch == AllParts {
 			matches = true
 			break
 		}
 		v.setPart(i, mismatch)
 	}
 	if !matches {
-		v.by = byPredicate
+		v.By = ByPredicate
 		return v
 	}
 	v.parts = [2]uint64{}
@@ -121,10 +122,10 @@ func (p *Program) judge(ctx context.Context, c *ClusterInfo, scores Scores, m *m
 		taint := &c.Object.Spec.Taints[i]
 		until, tolerated := p.tolerates(taint, chosen, now)
 		if !tolerated {
-			v.by, v.taint, v.until = byTaint, *taint, time.Time{}
+			v.By, v.Taint, v.Until = ByTaint, *taint, time.Time{}
 			return v
 		}
-		v.until = earlier(v.until, until)
+		v.Until = Earlier(v.Until, until)
 	}
 	return v
 }
@@ -134,8 +135,8 @@ func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) 
 	if taint.Effect == clusterv1.TaintEffectPreferNoSelect || (taint.Effect == clusterv1.TaintEffectNoSelectIfNew && chosen) {
 		return time.Time{}, true
 	}
-	for i := range p.tolerations {
-		t := &p.tolerations[i]
+	for i := range p.Tolerations {
+		t := &p.Tolerations[i]
 		if (t.Effect != "" && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) ||
 			(t.Operator != clusterv1beta1.TolerationOpExists && t.Value != taint.Value) {
 			continue
@@ -179,8 +180,8 @@ func contradiction(t *clusterv1beta1.Toleration) error {
 	return nil
 }
 
-// earlier returns the earlier of two times, of which the zero time is never.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times, of which the zero time is never.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}

@@ -17,6 +17,9 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/run"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // Scheduler has the placements of a hub and all that they are chosen from. It is called for each change, and knows which placements the change can
@@ -26,10 +29,10 @@ import (
 // Objects that it is given must not be changed afterwards.
 type Scheduler struct {
 	// Timing is called with the times of runs, and may be nil.
-	Timing Timing
+	Timing run.Timing
 
-	fleet  *Fleet
-	loads  *Loads
+	fleet  *fleet.Index
+	loads  *fleet.Loads
 	scores scoreIndex
 	// bindings are the sets that a namespace has bound, and namespaces the reverse.
 	bindings, namespaces map[string]map[string]bool
@@ -41,7 +44,7 @@ type Scheduler struct {
 	dirty     map[types.NamespacedName]bool
 	spent     spending
 
-	compile func(*clusterv1beta1.PlacementSpec) *Program
+	compile func(*clusterv1beta1.PlacementSpec) *spec.Program
 	// faults are panics that Round has not returned yet.
 	faults []error
 }
@@ -49,9 +52,9 @@ type Scheduler struct {
 // scheduled is a placement.
 type scheduled struct {
 	placement *clusterv1beta1.Placement
-	program   *Program
+	program   *spec.Program
 	// expected are the decisions and the status after the last run. Events with these contents are ignored.
-	expected map[string]Step
+	expected map[string]run.Step
 	status   *clusterv1beta1.PlacementStatus
 	// again is the time of the next run without any change.
 	again time.Time
@@ -68,10 +71,10 @@ func (x scoreIndex) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementS
 	return x[types.NamespacedName{Namespace: cluster, Name: name}]
 }
 
-// NewHub returns an empty Hub.
-func NewHub() *Scheduler {
+// NewScheduler returns an empty Scheduler.
+func NewScheduler() *Scheduler {
 	return &Scheduler{
-		fleet: NewFleet(), loads: NewLoads(), scores: scoreIndex{},
+		fleet: fleet.New(), loads: fleet.NewLoads(), scores: scoreIndex{},
 		bindings: map[string]map[string]bool{}, namespaces: map[string]map[string]bool{},
 		placements:  map[types.NamespacedName]*scheduled{},
 		byNamespace: map[string]map[types.NamespacedName]*scheduled{},
@@ -79,7 +82,7 @@ func NewHub() *Scheduler {
 		owner:       map[types.NamespacedName]types.NamespacedName{},
 		dirty:       map[types.NamespacedName]bool{},
 		spent:       spending{},
-		compile:     Compile,
+		compile:     spec.Compile,
 	}
 }
 
@@ -132,7 +135,7 @@ func (h *Scheduler) SetDecision(obj *clusterv1beta1.PlacementDecision) {
 	put(h.decisions, key, obj.Name, obj)
 	h.decided(key, func(s *scheduled) bool {
 		step, wanted := s.expected[obj.Name]
-		return wanted && owned(obj, s.placement) && maps.Equal(step.Labels, ownLabels(obj)) && slices.Equal(step.Decisions, obj.Status.Decisions)
+		return wanted && run.Owned(obj, s.placement) && maps.Equal(step.Labels, run.OwnLabels(obj)) && slices.Equal(step.Decisions, obj.Status.Decisions)
 	})
 }
 
@@ -186,9 +189,8 @@ func (h *Scheduler) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluste
 }
 
 // seen returns the state for the question whether a change of a cluster affects a placement that no change has affected since its last run.
-func (h *Scheduler) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
-	_, chosen := slices.BinarySearch(h.loads.clusters[key], cluster)
-	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*ClusterInfo) bool) {
+func (h *Scheduler) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) spec.Seen {
+	return spec.Seen{Now: now, Scores: h.scores, Chosen: h.loads.Has(key, cluster), Others: func(yield func(*fleet.ClusterInfo) bool) {
 		for set := range h.bindings[key.Namespace] {
 			if !s.program.ChoosesFrom(set) {
 				continue
@@ -305,9 +307,9 @@ func (h *Scheduler) Next(now time.Time) (next time.Time) {
 		switch {
 		case s.writing:
 		case h.dirty[key]:
-			next = earlier(next, later(now, h.notBefore(key, s)))
+			next = spec.Earlier(next, later(now, h.notBefore(key, s)))
 		case !s.again.IsZero():
-			next = earlier(next, later(s.again, h.notBefore(key, s)))
+			next = spec.Earlier(next, later(s.again, h.notBefore(key, s)))
 		}
 	}
 	return next
@@ -316,20 +318,20 @@ func (h *Scheduler) Next(now time.Time) (next time.Time) {
 // Round schedules the placements that changes have affected or that are due, and returns their results, the older placements first. Each result
 // must be written, and Written must be called; until then, its placement is in no other round. Results that change nothing are not returned. An
 // error may be returned besides results: of placements that could not be scheduled, which stay as they are, or of the context.
-func (h *Scheduler) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
+func (h *Scheduler) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*run.Result, err error) {
 	h.spent.forget(now)
 	var jobs []Job
 	for key, s := range h.placements {
 		if s.writing || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
 			continue
 		}
-		jobs = append(jobs, Job{s.program, Snapshot{
+		jobs = append(jobs, Job{s.program, run.Snapshot{
 			Now: now, Placement: s.placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
 			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Timing: h.Timing,
 		}, func() bool { return now.Before(h.notBefore(key, s)) }})
 	}
-	results = map[types.NamespacedName]*Result{}
-	err = Round(ctx, h.loads, jobs, func(j Job, r *Result) error {
+	results = map[types.NamespacedName]*run.Result{}
+	err = Round(ctx, h.loads, jobs, func(j Job, r *run.Result) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -338,15 +340,15 @@ func (h *Scheduler) Round(ctx context.Context, now time.Time) (results map[types
 		delete(h.dirty, key)
 		s.paused = later(s.paused, now.Add(pause(r.Cost, placementPause)))
 		h.spent.add(key.Namespace, r.Cost, now)
-		s.again, s.status, s.expected = r.Again, &r.Status, map[string]Step{}
+		s.again, s.status, s.expected = r.Again, &r.Status, map[string]run.Step{}
 		for _, d := range j.State.Decisions {
-			s.expected[d.Name] = Step{Labels: ownLabels(d), Decisions: d.Status.Decisions}
+			s.expected[d.Name] = run.Step{Labels: run.OwnLabels(d), Decisions: d.Status.Decisions}
 		}
 		for _, step := range r.Steps {
 			switch step.Action {
-			case Delete:
+			case run.Delete:
 				delete(s.expected, step.Name)
-			case Relabel:
+			case run.Relabel:
 				step.Decisions = s.expected[step.Name].Decisions
 				fallthrough
 			default:

@@ -1,15 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"context"
 	"fmt"
-	"slices"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 	"strings"
-
-	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
 // Explanation explains why a placement chooses a cluster, or does not.
@@ -47,27 +45,7 @@ type PrioritizerScore struct {
 	Name          string
 	Weight, Score int64
 	// Compared are the other clusters that the score depends on.
-	Compared Compared
-}
-
-// Compared are the clusters that one is compared with.
-type Compared uint8
-
-// A score can depend on no other cluster, on those of the placement, or on all of the hub.
-const (
-	WithNone Compared = iota
-	WithPlacement
-	WithHub
-)
-
-func (p *prioritizer) compares() Compared {
-	switch {
-	case p.resource != "" || p.name == clusterv1beta1.PrioritizerSteady:
-		return WithNone
-	case p.name == clusterv1beta1.PrioritizerBalance:
-		return WithHub
-	}
-	return WithPlacement
+	Compared spec.Compared
 }
 
 // Explained is a placement with an explanation for each of its clusters.
@@ -81,8 +59,8 @@ type Explained struct {
 }
 
 // Explain returns the result of Schedule in this state, and the reasons. It is the same computation.
-func (p *Program) Explain(ctx context.Context, state Snapshot) *Explained {
-	r := p.run(ctx, &state, true)
+func Explain(ctx context.Context, p *spec.Program, state Snapshot) *Explained {
+	r := evaluate(ctx, p, &state, true)
 	result := &Explained{Clusters: make([]Explanation, len(r.clusters)), Sets: r.sets}
 	if r.failure != nil {
 		result.Problem = r.failure.Error()
@@ -100,7 +78,7 @@ func (p *Program) Explain(ctx context.Context, state Snapshot) *Explained {
 			e.Sets = append(e.Sets, r.sets[i])
 		}
 	}
-	groups := r.divide()
+	groups := layout{r}.divide()
 	for i := range groups {
 		for _, s := range groups[i].slices {
 			for _, d := range s.decisions {
@@ -111,14 +89,14 @@ func (p *Program) Explain(ctx context.Context, state Snapshot) *Explained {
 			}
 		}
 	}
-	r.explainScores(result, at)
+	explainScores(r, result, at)
 	for i := range result.Clusters {
-		r.explainCluster(&result.Clusters[i], i)
+		explainCluster(r, &result.Clusters[i], i)
 	}
 	return result
 }
 
-func (r *run) explainScores(result *Explained, at map[string]int) {
+func explainScores(r *evaluation, result *Explained, at map[string]int) {
 	if r.problem != nil || r.failure != nil {
 		return
 	}
@@ -127,12 +105,12 @@ func (r *run) explainScores(result *Explained, at map[string]int) {
 		e.Passed, e.Total = true, r.totals[i]
 		for j := range r.columns {
 			column := &r.columns[j]
-			e.Scores = append(e.Scores, PrioritizerScore{column.name, column.weight, column.scores[i], column.compares()})
+			e.Scores = append(e.Scores, PrioritizerScore{column.Name, column.Weight, column.scores[i], column.Compares()})
 		}
 	}
 }
 
-func (r *run) explainCluster(e *Explanation, index int) {
+func explainCluster(r *evaluation, e *Explanation, index int) {
 	if r.problem != nil || r.failure != nil {
 		e.Message = "The cluster is not in the last decisions, and no new clusters are chosen"
 		if e.Chosen {
@@ -142,39 +120,24 @@ func (r *run) explainCluster(e *Explanation, index int) {
 	}
 	v := &r.verdicts[index]
 	switch {
-	case v.by == byDeletion:
+	case v.By == spec.ByDeletion:
 		e.FilteredBy, e.Message = "Deletion", "The cluster is being deleted"
-	case v.by == byPredicate:
+	case v.By == spec.ByPredicate:
 		var parts []string
-		for i := range r.program.predicates {
-			e.Mismatches = append(e.Mismatches, Mismatch{i, v.part(i).String()})
-			parts = append(parts, fmt.Sprintf("the %s of predicate %d", v.part(i), i))
+		for i := range r.program.Predicates {
+			e.Mismatches = append(e.Mismatches, Mismatch{i, v.Part(i).String()})
+			parts = append(parts, fmt.Sprintf("the %s of predicate %d", v.Part(i), i))
 		}
-		e.FilteredBy, e.Message = pluginPredicate, "The cluster does not match "+strings.Join(parts, ", nor ")
-	case v.by == byTaint:
-		e.FilteredBy = pluginTaint
-		e.Message = fmt.Sprintf("The taint %s of the cluster is not tolerated", taintText(&v.taint))
+		e.FilteredBy, e.Message = spec.PluginPredicate, "The cluster does not match "+strings.Join(parts, ", nor ")
+	case v.By == spec.ByTaint:
+		e.FilteredBy = spec.PluginTaint
+		e.Message = fmt.Sprintf("The taint %s of the cluster is not tolerated", taintText(&v.Taint))
 	case e.Chosen:
 		e.Message = "The cluster is chosen"
-	case r.program.number != nil && len(r.chosen) >= int(*r.program.number):
-		e.FilteredBy = pluginNumber
-		e.Message = fmt.Sprintf("%d clusters are wanted, and others come before this one", *r.program.number)
+	case r.program.Number != nil && len(r.chosen) >= int(*r.program.Number):
+		e.FilteredBy = spec.PluginNumber
+		e.Message = fmt.Sprintf("%d clusters are wanted, and others come before this one", *r.program.Number)
 	default:
-		e.FilteredBy, e.Message = pluginSpread, "The cluster would break a constraint of the spreadPolicy with DoNotSchedule"
+		e.FilteredBy, e.Message = spec.PluginSpread, "The cluster would break a constraint of the spreadPolicy with DoNotSchedule"
 	}
-}
-
-// NeedsScores reports whether an explanation depends on any AddOnPlacementScore.
-func (p *Program) NeedsScores() bool {
-	return len(p.reads) > 0 || slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.resource != "" })
-}
-
-// NeedsLoad reports whether an explanation depends on the decisions of other placements.
-func (p *Program) NeedsLoad() bool {
-	return slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.compares() == WithHub })
-}
-
-// ChoosesFrom reports whether a placement chooses clusters of a set that is bound to its namespace.
-func (p *Program) ChoosesFrom(set string) bool {
-	return len(p.clusterSets) == 0 || slices.Contains(p.clusterSets, set)
 }

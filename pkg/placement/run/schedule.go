@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
+	"github.com/clusterhub/clusterhub/pkg/placement/spec"
 )
 
 // Snapshot is the state of a hub for one placement. It is not changed.
@@ -22,11 +24,11 @@ type Snapshot struct {
 	// Bindings are the names of the sets that are bound to the placement's namespace, in any order. Sets that do not exist do
 	// not count.
 	Bindings []string
-	Clusters Clusters
+	Clusters fleet.Clusters
 	// Scores may be nil: no cluster has any.
-	Scores Scores
+	Scores fleet.Scores
 	// Load may be nil: no other placement has decisions.
-	Load Load
+	Load fleet.Load
 	// Timing may be nil.
 	Timing Timing
 }
@@ -48,24 +50,24 @@ type Result struct {
 	Cost uint64
 }
 
-// run is the scheduling of one placement.
-type run struct {
-	program *Program
+// evaluation is the evaluation of one placement.
+type evaluation struct {
+	program *spec.Program
 	state   *Snapshot
 	explain bool
 
 	// bound are the sets that exist and are bound, and sets those of them that the placement uses; both are ordered by name.
 	bound, sets []string
 	// members are the lists of the sets, and clusters all of them, ordered by name. They include clusters that are being deleted.
-	members  [][]*ClusterInfo
-	clusters []*ClusterInfo
+	members  [][]*fleet.ClusterInfo
+	clusters []*fleet.ClusterInfo
 	// current has the clusters that are in decisions, with the decision.
 	current map[string]*clusterv1beta1.PlacementDecision
 
-	verdicts []verdict
+	verdicts []spec.Verdict
 	fallen   fallen
 	// passed are the clusters that passed the filters, ordered by name. totals and columns are their scores.
-	passed  []*ClusterInfo
+	passed  []*fleet.ClusterInfo
 	totals  []int64
 	columns []column
 	chosen  []pick
@@ -81,33 +83,35 @@ type run struct {
 type fallen struct {
 	deleted int
 	// parts are counts for each predicate. A cluster counts for each of them.
-	parts  [][celPart + 1]int
+	parts  [][spec.CELPart + 1]int
 	taints map[clusterv1.Taint]int
 }
 
 // Schedule chooses clusters. The end of the context ends the evaluation of CEL.
-func (p *Program) Schedule(ctx context.Context, state Snapshot) *Result {
+func Schedule(ctx context.Context, p *spec.Program, state Snapshot) *Result {
 	if state.Placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 		return &Result{Disabled: true, Status: state.Placement.Status}
 	}
 	defer state.Timing.of(TimeRun, "")()
-	r := p.run(ctx, &state, false)
-	groups := r.divide()
-	if due := r.scoresDue(groups); !due.IsZero() {
-		groups = r.asTheyAre()
+	r := evaluate(ctx, p, &state, false)
+	l := layout{r}
+	groups := l.divide()
+	if due := l.scoresDue(groups); !due.IsZero() {
+		groups = l.asTheyAre()
 		r.again(due)
 	}
 	result := &Result{Again: r.next, Clusters: namesOf(groups), Cost: r.cost}
 	if r.failure == nil || len(state.Decisions) > 0 {
-		result.Steps = r.plan(groups)
+		result.Steps = plan(state.Placement, state.Decisions, groups)
+		addEvents(r, result.Steps)
 	}
 	result.Status = r.status(groups, len(result.Steps) > 0)
 	return result
 }
 
-// run does all of it except the decisions.
-func (p *Program) run(ctx context.Context, state *Snapshot, explain bool) *run {
-	r := &run{program: p, state: state, explain: explain, problem: p.misconfigured}
+// evaluate does all of it except the decisions.
+func evaluate(ctx context.Context, p *spec.Program, state *Snapshot, explain bool) *evaluation {
+	r := &evaluation{program: p, state: state, explain: explain, problem: p.Misconfigured}
 	r.current = currentOf(state.Decisions)
 	r.eligible()
 	if r.problem != nil || r.failure != nil {
@@ -139,10 +143,10 @@ func currentOf(decisions []*clusterv1beta1.PlacementDecision) map[string]*cluste
 	return current
 }
 
-func (r *run) isCurrent(cluster string) bool { return r.current[cluster] != nil }
+func (r *evaluation) isCurrent(cluster string) bool { return r.current[cluster] != nil }
 
 // eligible finds the sets, and the clusters in them.
-func (r *run) eligible() {
+func (r *evaluation) eligible() {
 	for _, set := range slices.Sorted(slices.Values(r.state.Bindings)) {
 		if len(r.bound) > 0 && r.bound[len(r.bound)-1] == set {
 			continue
@@ -161,61 +165,61 @@ func (r *run) eligible() {
 		r.sets = append(r.sets, set)
 		r.members = append(r.members, members)
 	}
-	r.clusters = union(r.members)
+	r.clusters = fleet.Union(r.members)
 }
 
 // filter determines the clusters that may be chosen.
-func (r *run) filter(ctx context.Context) {
-	r.passed = make([]*ClusterInfo, 0, len(r.clusters))
-	r.fallen.parts = make([][celPart + 1]int, len(r.program.predicates))
-	m := newMeter(len(r.clusters))
-	defer r.state.Timing.of(TimeFilter, pluginPredicate+","+pluginTaint)()
+func (r *evaluation) filter(ctx context.Context) {
+	r.passed = make([]*fleet.ClusterInfo, 0, len(r.clusters))
+	r.fallen.parts = make([][spec.CELPart + 1]int, len(r.program.Predicates))
+	m := spec.NewMeter(len(r.clusters))
+	defer r.state.Timing.of(TimeFilter, spec.PluginPredicate+","+spec.PluginTaint)()
 	defer func(all uint64) {
-		r.cost = all - m.left
-		if r.program.hasCEL() && r.state.Timing != nil {
-			r.state.Timing(TimeCEL, "", m.took)
+		r.cost = all - m.Left
+		if r.program.HasCEL() && r.state.Timing != nil {
+			r.state.Timing(TimeCEL, "", m.Took)
 		}
-	}(m.left)
+	}(m.Left)
 	for i, c := range r.clusters {
 		// Between clusters, too: not every placement has CEL.
 		if i%1024 == 0 && ctx.Err() != nil {
 			return
 		}
 		chosen := len(c.Object.Spec.Taints) > 0 && r.isCurrent(c.Name())
-		v := r.program.judge(ctx, c, r.state.Scores, m, chosen, r.state.Now)
-		if m.empty() {
+		v := r.program.Judge(ctx, c, r.state.Scores, m, chosen, r.state.Now)
+		if m.Empty() {
 			// The results of the filters for the clusters before it are dropped.
 			r.passed, r.next = nil, time.Time{}
 			r.problem = fmt.Errorf("%s:the CEL expressions cost more than %d for %d clusters: use fewer loops, or select clusters by labels before",
-				pluginPredicate, runCost+clusterCost*len(r.clusters), len(r.clusters))
+				spec.PluginPredicate, spec.RunCost+spec.ClusterCost*len(r.clusters), len(r.clusters))
 			return
 		}
 		if r.explain {
 			r.verdicts = append(r.verdicts, v)
 		}
-		switch v.by {
-		case passed:
+		switch v.By {
+		case spec.Passed:
 			r.passed = append(r.passed, c)
-			r.again(v.until)
-		case byDeletion:
+			r.again(v.Until)
+		case spec.ByDeletion:
 			r.fallen.deleted++
-		case byPredicate:
+		case spec.ByPredicate:
 			for j := range r.fallen.parts {
-				r.fallen.parts[j][v.part(j)]++
+				r.fallen.parts[j][v.Part(j)]++
 			}
-		case byTaint:
+		case spec.ByTaint:
 			if r.fallen.taints == nil {
 				r.fallen.taints = map[clusterv1.Taint]int{}
 			}
-			r.fallen.taints[clusterv1.Taint{Key: v.taint.Key, Value: v.taint.Value, Effect: v.taint.Effect}]++
+			r.fallen.taints[clusterv1.Taint{Key: v.Taint.Key, Value: v.Taint.Value, Effect: v.Taint.Effect}]++
 		}
 	}
 }
 
 // unscheduled returns how many clusters are missing.
-func (r *run) unscheduled() int {
-	if r.program.number != nil {
-		return int(*r.program.number) - len(r.chosen)
+func (r *evaluation) unscheduled() int {
+	if r.program.Number != nil {
+		return int(*r.program.Number) - len(r.chosen)
 	}
 	// Only the spread leaves out any.
 	return len(r.passed) - len(r.chosen)

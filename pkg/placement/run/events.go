@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ type Event struct {
 }
 
 // addEvents adds events to the steps. Labels are not worth an event.
-func (r *run) addEvents(steps []Step) {
+func addEvents(r *evaluation, steps []Step) {
 	last := -1
 	for i := range steps {
 		var done, reason string
@@ -43,12 +43,12 @@ func (r *run) addEvents(steps []Step) {
 		steps[i].Events = []Event{e}
 	}
 	if last >= 0 && r.totals != nil {
-		steps[last].Events = append(steps[last].Events, Event{Reason: "ScoreUpdate", Message: r.scoreText()})
+		steps[last].Events = append(steps[last].Events, Event{Reason: "ScoreUpdate", Message: scoreText(r)})
 	}
 }
 
 // scoreText returns the scores of the clusters by name, as many as fit.
-func (r *run) scoreText() string {
+func scoreText(r *evaluation) string {
 	const most = 1000
 	var text strings.Builder
 	for i, c := range r.passed {

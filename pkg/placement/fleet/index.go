@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package fleet
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
-// Clusters is the interface to clusters and sets that a placement uses. Fleet implements it.
+// Clusters is the interface to clusters and sets that a placement uses. Index implements it.
 type Clusters interface {
 	// Cluster returns the cluster of a name, or nil.
 	Cluster(name string) *ClusterInfo
@@ -27,32 +27,32 @@ type Clusters interface {
 	Members(set string) (members []*ClusterInfo, exists bool, err error)
 }
 
-// Fleet has the clusters and sets of a hub. The members of sets come from the membership index. It is not safe for concurrent use.
-type Fleet struct {
+// Index has the clusters and sets of a hub. The members of sets come from the membership index. It is not safe for concurrent use.
+type Index struct {
 	index    *membership.Index
 	clusters map[string]*ClusterInfo
-	sets     map[string]*fleetSet
+	sets     map[string]*memberSet
 }
 
-type fleetSet struct {
+type memberSet struct {
 	// members are ordered by name.
 	members []*ClusterInfo
 	err     error
 }
 
-var _ Clusters = &Fleet{}
+var _ Clusters = &Index{}
 
-// NewFleet returns an empty Fleet.
-func NewFleet() *Fleet {
-	return &Fleet{index: membership.New(), clusters: map[string]*ClusterInfo{}, sets: map[string]*fleetSet{}}
+// New returns an empty Index.
+func New() *Index {
+	return &Index{index: membership.New(), clusters: map[string]*ClusterInfo{}, sets: map[string]*memberSet{}}
 }
 
 // Cluster implements Clusters.
-func (f *Fleet) Cluster(name string) *ClusterInfo { return f.clusters[name] }
+func (x *Index) Cluster(name string) *ClusterInfo { return x.clusters[name] }
 
 // Members implements Clusters.
-func (f *Fleet) Members(set string) ([]*ClusterInfo, bool, error) {
-	s := f.sets[set]
+func (x *Index) Members(set string) ([]*ClusterInfo, bool, error) {
+	s := x.sets[set]
 	if s == nil {
 		return nil, false, nil
 	}
@@ -60,25 +60,25 @@ func (f *Fleet) Members(set string) ([]*ClusterInfo, bool, error) {
 }
 
 // SetsOf returns the names of the sets that a cluster is in, in order.
-func (f *Fleet) SetsOf(cluster string) []string { return f.index.SetsOf(cluster) }
+func (x *Index) SetsOf(cluster string) []string { return x.index.SetsOf(cluster) }
 
 // SetCluster adds or replaces a cluster. It returns the previous cluster (nil for a new one) and the current one, and the sets that it was added to
 // or removed from.
-func (f *Fleet) SetCluster(obj *clusterv1.ManagedCluster) (before, after *ClusterInfo, moved []string) {
-	before, after = f.clusters[obj.Name], NewCluster(obj)
-	f.clusters[obj.Name] = after
-	for _, change := range f.index.SetCluster(&cluster.ManagedCluster{
+func (x *Index) SetCluster(obj *clusterv1.ManagedCluster) (before, after *ClusterInfo, moved []string) {
+	before, after = x.clusters[obj.Name], NewCluster(obj)
+	x.clusters[obj.Name] = after
+	for _, change := range x.index.SetCluster(&cluster.ManagedCluster{
 		// Membership depends on nothing else.
 		ObjectMeta: metav1.ObjectMeta{Name: obj.Name, UID: obj.UID, Labels: obj.Labels},
 	}) {
 		if change.Type != watch.Modified {
 			moved = append(moved, change.Member.Spec.ClusterSet)
 		}
-		f.apply(change)
+		x.apply(change)
 	}
-	for _, name := range f.index.SetsOf(obj.Name) {
-		members := f.sets[name].members
-		if i, found := slices.BinarySearchFunc(members, obj.Name, compareName); found {
+	for _, name := range x.index.SetsOf(obj.Name) {
+		members := x.sets[name].members
+		if i, found := slices.BinarySearchFunc(members, obj.Name, CompareName); found {
 			members[i] = after
 		}
 	}
@@ -86,18 +86,18 @@ func (f *Fleet) SetCluster(obj *clusterv1.ManagedCluster) (before, after *Cluste
 }
 
 // DeleteCluster removes a cluster. It returns the sets that it was in.
-func (f *Fleet) DeleteCluster(name string) (left []string) {
-	for _, change := range f.index.DeleteCluster(name) {
+func (x *Index) DeleteCluster(name string) (left []string) {
+	for _, change := range x.index.DeleteCluster(name) {
 		left = append(left, change.Member.Spec.ClusterSet)
-		f.apply(change)
+		x.apply(change)
 	}
-	delete(f.clusters, name)
+	delete(x.clusters, name)
 	return left
 }
 
 // SetSet adds or replaces a set, with the selector types of v1beta1 as those of v1beta2. It reports whether anything has changed for placements:
 // its members, or whether they are known.
-func (f *Fleet) SetSet(obj *clusterv1beta2.ManagedClusterSet) (changed bool) {
+func (x *Index) SetSet(obj *clusterv1beta2.ManagedClusterSet) (changed bool) {
 	internal := &cluster.ManagedClusterSet{}
 	err := clusterv1beta2.Convert_v1beta2_ManagedClusterSet_To_cluster_ManagedClusterSet(obj, internal, nil)
 	if err == nil {
@@ -109,36 +109,36 @@ func (f *Fleet) SetSet(obj *clusterv1beta2.ManagedClusterSet) (changed bool) {
 		internal.Spec.ClusterSelector.SelectorType = "Unknown"
 		err = fmt.Errorf("the members of the ManagedClusterSet %s are not known: %w", obj.Name, err)
 	}
-	s := f.sets[obj.Name]
+	s := x.sets[obj.Name]
 	if s == nil {
-		s = &fleetSet{}
-		f.sets[obj.Name], changed = s, true
+		s = &memberSet{}
+		x.sets[obj.Name], changed = s, true
 	}
 	changed = changed || (s.err == nil) != (err == nil)
 	s.err = err
-	for _, change := range f.index.SetSet(internal) {
+	for _, change := range x.index.SetSet(internal) {
 		changed = changed || change.Type != watch.Modified
-		f.apply(change)
+		x.apply(change)
 	}
 	return changed
 }
 
 // DeleteSet removes a set.
-func (f *Fleet) DeleteSet(name string) {
-	f.index.DeleteSet(name)
-	delete(f.sets, name)
+func (x *Index) DeleteSet(name string) {
+	x.index.DeleteSet(name)
+	delete(x.sets, name)
 }
 
-// apply applies a change of the index.
-func (f *Fleet) apply(change membership.Change) {
-	s, name := f.sets[change.Member.Spec.ClusterSet], change.Member.Spec.Cluster
-	i, found := slices.BinarySearchFunc(s.members, name, compareName)
+// apply applies a change of the membership index.
+func (x *Index) apply(change membership.Change) {
+	s, name := x.sets[change.Member.Spec.ClusterSet], change.Member.Spec.Cluster
+	i, found := slices.BinarySearchFunc(s.members, name, CompareName)
 	switch {
 	case change.Type == watch.Added && !found:
-		s.members = slices.Insert(s.members, i, f.clusters[name])
+		s.members = slices.Insert(s.members, i, x.clusters[name])
 	case change.Type == watch.Deleted && found:
 		s.members = slices.Delete(s.members, i, i+1)
 	}
 }
 
-func compareName(c *ClusterInfo, name string) int { return strings.Compare(c.Object.Name, name) }
+func CompareName(c *ClusterInfo, name string) int { return strings.Compare(c.Object.Name, name) }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package run
 
 import "time"
 
@@ -29,12 +29,4 @@ func (t Timing) of(part Phase, plugin string) (end func()) {
 	}
 	begun := time.Now()
 	return func() { t(part, plugin, time.Since(begun)) }
-}
-
-// timed returns the name of a prioritizer in metrics: users choose the names of scores.
-func (p *prioritizer) timed() string {
-	if p.resource != "" {
-		return "AddOn"
-	}
-	return p.name
 }
