@@ -70,7 +70,7 @@ concerned() {
     awk -F'|' -v folders="$folders" '
       BEGIN { n = split(folders, all, " "); for (i = 1; i <= n; i++) changed["github.com/clusterhub/clusterhub/" all[i]] = 1 }
       $2 == "00" || $1 ~ /\/test\/(e2e|kubelet|netns)/ { next }
-      $1 ~ /\/(test\/wiring|hack\/manifests|pkg\/localhub)$/ || $1 in changed { print $1; next }
+      $1 ~ /\/(test\/wiring|hack\/manifests|pkg\/local\/hub)$/ || $1 in changed { print $1; next }
       { m = split($3, imports, " "); for (i = 1; i <= m; i++) if (imports[i] in changed) { print $1; break } }'
 }
 
@@ -195,9 +195,9 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     case "$folder" in
       # These wait for the servers that they start.
       pkg/cli/join | pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
-      pkg/agent | pkg/agent/work | pkg/clusterprovider/kubeconfig | pkg/clusterprovider/local) waiting+=" $package" ;;
+      pkg/agent | pkg/agent/work | pkg/clusterprovider/kubeconfig | pkg/local/provider) waiting+=" $package" ;;
       # So do these, each in a few tests. In the job that computes, whose weight is low, their servers would not start within the limits.
-      pkg/agent/tasks/edge | pkg/agent/tasks/work | pkg/agent/work/* | pkg/apiserver | pkg/localhub/node) together+=" $package" ;;
+      pkg/agent/tasks/edge | pkg/agent/tasks/work | pkg/agent/work/* | pkg/apiserver | pkg/local/pods) together+=" $package" ;;
       *)
         if ! grep -qE "$without" <<<"/$folder" && grep -qE "$concurrent" "$folder"/*.go; then
           racing+=" $package"

@@ -14,9 +14,9 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/run"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	localprovider "github.com/clusterhub/clusterhub/pkg/local/provider"
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
@@ -37,7 +37,7 @@ func newCommand() *cobra.Command {
 
 // localKind is a provider for development. Its configuration is about this machine, so it is set by flags.
 func localKind() clusterprovider.Kind {
-	options := local.Options{}
+	options := localprovider.Options{}
 	return clusterprovider.Kind{
 		Name: "local", Short: "Run clusters as processes on this machine, for development and tests",
 		AddFlags: func(fs *pflag.FlagSet) {
@@ -49,7 +49,7 @@ func localKind() clusterprovider.Kind {
 		},
 		New: func(_ context.Context, o clusterprovider.Options) (clusterprovider.Provider, error) {
 			options.Owner = fmt.Sprintf("%s of the environment %s on %s", o.ProviderName, o.Environment, o.Hub.Host)
-			return local.New(options)
+			return localprovider.New(options)
 		},
 	}
 }

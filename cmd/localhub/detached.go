@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/pkg/localhub/node"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
+	"github.com/clusterhub/clusterhub/pkg/local/pods"
 )
 
 // detachedName is a cluster that runs no pods: its agent runs on the hub, as processes of this machine.
@@ -72,7 +72,7 @@ func newNodeCommand(config *localhub.Options) *cobra.Command {
 				return err
 			}
 			way.QPS = -1
-			return node.Run(cmd.Context(), node.Options{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
+			return pods.Run(cmd.Context(), pods.Options{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
 				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: sayWhen})
 		},
 	}

@@ -6,7 +6,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub/image"
+	"github.com/clusterhub/clusterhub/pkg/local/image"
 )
 
 // newEnterCommand returns the command of a process that becomes the program of an image.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 // pagePort is the port of the page of the hub in the commands that `up` prints.

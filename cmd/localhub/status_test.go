@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 func TestCount(t *testing.T) {

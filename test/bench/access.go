@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	"github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 var (

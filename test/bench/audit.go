@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 // auditPolicy logs the requests of hub-controller-manager.

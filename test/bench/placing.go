@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 const (

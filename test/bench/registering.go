@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/irsa"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 

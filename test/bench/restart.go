@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 // restartTimes are times from the start of a process.

@@ -21,7 +21,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	"github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 const (

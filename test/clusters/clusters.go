@@ -24,8 +24,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localprovider "github.com/clusterhub/clusterhub/pkg/local/provider"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
@@ -34,7 +34,7 @@ import (
 type Shared struct {
 	lock     sync.Mutex
 	dir      string
-	provider *local.Provider
+	provider *localprovider.Provider
 	started  map[string]*v1alpha1.Cluster
 	configs  map[string]*rest.Config
 }
@@ -85,9 +85,9 @@ func (s *Shared) start(t testing.TB, name string) (*rest.Config, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	if s.provider == nil {
-		options := local.Options{Dir: s.dir, BinDir: binaries.Kubernetes(t, filepath.Join(s.dir, "bin")), EndWithProvider: true, UnsafeNoFsync: true}
+		options := localprovider.Options{Dir: s.dir, BinDir: binaries.Kubernetes(t, filepath.Join(s.dir, "bin")), EndWithProvider: true, UnsafeNoFsync: true}
 		var err error
-		s.provider, err = local.New(options)
+		s.provider, err = localprovider.New(options)
 		if err != nil {
 			return nil, err
 		}

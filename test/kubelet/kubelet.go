@@ -42,7 +42,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub/node"
+	"github.com/clusterhub/clusterhub/pkg/local/pods"
 )
 
 // Config is the configuration of a kubelet.
@@ -184,7 +184,7 @@ const heartbeat = 10 * time.Second
 func (k *Kubelet) keepNode(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := heartbeat
-		if err := node.SayReady(ctx, k.client, k.config.Node); err != nil {
+		if err := pods.SayReady(ctx, k.client, k.config.Node); err != nil {
 			next = 200 * time.Millisecond
 			if ctx.Err() == nil && !apierrors.IsConflict(err) {
 				k.t.Logf("kubelet: the node: %v", err)

@@ -25,7 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
+	"github.com/clusterhub/clusterhub/pkg/local/server/rootdir"
 )
 
 const probed = `

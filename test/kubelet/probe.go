@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 )
 
 type probeKind string

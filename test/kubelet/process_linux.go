@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
+	"github.com/clusterhub/clusterhub/pkg/local/server/rootdir"
 )
 
 // becomesContainer is the name by which this program is started to become a container.

@@ -17,8 +17,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub/image"
-	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
+	"github.com/clusterhub/clusterhub/pkg/local/image"
+	"github.com/clusterhub/clusterhub/pkg/local/server/rootdir"
 )
 
 // These are the same as in images of hack/image.

@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub/volume"
+	"github.com/clusterhub/clusterhub/pkg/local/pods/volume"
 )
 
 // mounted is a volume of a pod.

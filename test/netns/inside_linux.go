@@ -17,8 +17,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/test/await"
 )
 

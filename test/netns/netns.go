@@ -22,8 +22,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/test/await"
 )
 

@@ -18,7 +18,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/clusterhub/clusterhub/hack/helm/charts"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/typing"
 )

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/hack/helm/charts"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 )
 
 // egress is the network through which a hub's kube-apiserver reaches the Services of the management cluster.

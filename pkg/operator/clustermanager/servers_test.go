@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 )
 
 // ServerEnv names the server that this test process runs as. A server configures logs and feature gates of its whole process, so each one has its own

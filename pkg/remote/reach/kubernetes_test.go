@@ -25,7 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
 	"github.com/clusterhub/clusterhub/test/await"

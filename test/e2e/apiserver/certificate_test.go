@@ -24,7 +24,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 

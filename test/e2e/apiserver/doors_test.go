@@ -25,8 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"

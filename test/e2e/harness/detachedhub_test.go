@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 // TestOpenDetached_RejectsTestsForOtherHub verifies that such tests are refused, as they would pass or fail for reasons other than those that

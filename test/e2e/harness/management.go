@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localserver"
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 )
 
 // FreePort returns a free port for a server that is about to start.

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub/image"
-	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
+	"github.com/clusterhub/clusterhub/pkg/local/image"
+	"github.com/clusterhub/clusterhub/pkg/local/server/rootdir"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 

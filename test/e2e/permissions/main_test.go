@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 

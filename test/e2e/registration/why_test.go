@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/clusterhub/clusterhub/pkg/inspect/diagnosis"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	informers "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
