@@ -18,17 +18,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement/fleet"
 )
 
-// Part is the part of a predicate that a cluster does not match.
-type Part uint8
+// SelectorPart is the part of a predicate that a cluster does not match.
+type SelectorPart uint8
 
 const (
-	AllParts Part = iota
+	AllParts SelectorPart = iota
 	LabelPart
 	claimPart
 	CELPart
 )
 
-func (p Part) String() string {
+func (p SelectorPart) String() string {
 	return [...]string{"", "labelSelector", "claimSelector", "celSelector"}[p]
 }
 
@@ -52,7 +52,7 @@ func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterC
 }
 
 // mismatch returns the first part that the cluster does not match, or AllParts if it matches.
-func (s *ClusterSelector) mismatch(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter) Part {
+func (s *ClusterSelector) mismatch(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter) SelectorPart {
 	switch {
 	case s.Labels != nil && !s.Labels.Matches(labels.Set(c.Object.Labels)):
 		return LabelPart
@@ -75,14 +75,14 @@ type Verdict struct {
 	Until time.Time
 }
 
-func (v *Verdict) setPart(predicate int, p Part) {
+func (v *Verdict) setPart(predicate int, p SelectorPart) {
 	if predicate < maxPredicates {
 		v.parts[predicate/32] |= uint64(p) << (predicate % 32 * 2)
 	}
 }
 
-func (v *Verdict) Part(predicate int) Part {
-	return Part(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
+func (v *Verdict) Part(predicate int) SelectorPart {
+	return SelectorPart(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
 }
 
 // maxPredicates is the limit of the API.
