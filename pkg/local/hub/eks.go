@@ -6,7 +6,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -37,39 +36,42 @@ const authenticatorKubeconfig = "webhook.kubeconfig"
 // authenticatorHealth is the health address of the authenticator, on all interfaces and independent of its flags.
 const authenticatorHealth = "127.0.0.1:21363"
 
-func (h *Instance) authenticatorFile(name string) string { return h.path(procAuthenticator, name) }
+// authenticator is the authenticator of the front of EKS.
+type authenticator struct{ *identity }
 
-// authenticatorFlags are for all of its commands: some settings are flags of one only.
-func (h *Instance) authenticatorFlags() []string {
-	return []string{"--config=" + h.authenticatorFile("config.yaml"), "--feature-gates=ConfiguredInitDirectories=true"}
+func (a authenticator) file(name string) string { return a.path(procAuthenticator, name) }
+
+// flags are for all of its commands: some settings are flags of one only.
+func (a authenticator) flags() []string {
+	return []string{"--config=" + a.file("config.yaml"), "--feature-gates=ConfiguredInitDirectories=true"}
 }
 
-// initAuthenticator creates the authenticator's certificate, and returns the flags with which kube-apiserver uses the authenticator.
-func (h *Instance) initAuthenticator(ctx context.Context) (flags []string, err error) {
-	webhook := h.authenticatorFile(authenticatorKubeconfig)
+// initialize creates the authenticator's certificate, and returns the flags with which kube-apiserver uses the authenticator.
+func (a authenticator) initialize(ctx context.Context) (flags []string, err error) {
+	webhook := a.file(authenticatorKubeconfig)
 	config, err := yaml.Marshal(map[string]any{
-		"clusterID": h.config.EKS.ClusterName,
+		"clusterID": a.config.EKS.ClusterName,
 		"server": map[string]any{
-			"port": h.ports[procAuthenticator], "stateDir": h.path(procAuthenticator), "kubeconfig": h.AdminKubeconfig(),
+			"port": a.ports[procAuthenticator], "stateDir": a.path(procAuthenticator), "kubeconfig": a.kubeconfigFile(adminClient),
 			"generateKubeconfig": webhook, "kubeconfigPregenerated": true, "backendMode": []string{"EKSConfigMap"},
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(h.path(procAuthenticator), 0o700); err != nil {
+	if err := os.MkdirAll(a.path(procAuthenticator), 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(h.authenticatorFile("config.yaml"), config, 0o600); err != nil {
+	if err := os.WriteFile(a.file("config.yaml"), config, 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, h.bin(procAuthenticator), append([]string{"init"}, h.authenticatorFlags()...)...)
-	cmd.Dir = h.path(procAuthenticator)
+	cmd := exec.CommandContext(ctx, a.bin(procAuthenticator), append([]string{"init"}, a.flags()...)...)
+	cmd.Dir = a.path(procAuthenticator)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s init: %w: %s", procAuthenticator, err, strings.TrimSpace(string(out)))
 	}
-	if first := h.config.EKS.TokenWebhook; first != "" {
-		webhook = h.authenticatorFile("front.kubeconfig")
+	if first := a.config.EKS.TokenWebhook; first != "" {
+		webhook = a.file("front.kubeconfig")
 		if err := clientcmd.WriteToFile(*kubeconfigOf(first), webhook); err != nil {
 			return nil, err
 		}
@@ -88,9 +90,9 @@ func kubeconfigOf(server string) *clientcmdapi.Config {
 	return config
 }
 
-// Authenticator returns a handler of TokenReviews that uses the authenticator of this hub, with aws-auth.
-func (h *Instance) Authenticator() (http.Handler, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", h.authenticatorFile(authenticatorKubeconfig))
+// handler returns a handler of TokenReviews that uses the authenticator of this hub, with aws-auth.
+func (a authenticator) handler() (http.Handler, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", a.file(authenticatorKubeconfig))
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +110,9 @@ func (h *Instance) Authenticator() (http.Handler, error) {
 	}, nil
 }
 
-func (h *Instance) startAuthenticator(ctx context.Context) error {
-	// The health server is not started where the port is in use: nothing of a hub listens on other addresses than loopback.
-	if taken, err := net.Listen("tcp", authenticatorHealth); err == nil {
-		h.taken = taken
-	}
-	args := append([]string{"server"}, h.authenticatorFlags()...)
-	return h.run(ctx, procAuthenticator, procAuthenticator, args, h.config.EKS.Env, func(ctx context.Context) bool {
-		return dials(ctx, h.ports[procAuthenticator])
+func (a authenticator) start(ctx context.Context) error {
+	args := append([]string{"server"}, a.flags()...)
+	return a.run(ctx, procAuthenticator, procAuthenticator, args, a.config.EKS.Env, func(ctx context.Context) bool {
+		return dials(ctx, a.ports[procAuthenticator])
 	})
 }

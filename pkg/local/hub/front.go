@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +55,7 @@ func open(config Options) (*Instance, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("the hub in %s is being started or stopped by another command: wait for it", config.Dir)
 	}
-	h := &Instance{config: config, started: map[string]bool{}, lock: lock}
+	h := &Instance{identity: &identity{&launcher{config: config, started: map[string]bool{}}}, lock: lock}
 	h.ports, err = readPorts(h.config.portsFile())
 	if err == nil {
 		err = h.refuseFormer()
@@ -70,48 +72,6 @@ func (h *Instance) unlock() {
 		_ = h.lock.Close()
 		h.lock = nil
 	}
-}
-
-// frontURL returns the URL of a front for clients.
-func (h *Instance) frontURL(replica int) string {
-	return "https://" + localserver.Address(h.ports[memberName(procFront, replica)])
-}
-
-// runningFronts returns the running fronts. If none runs, as before the first start, it returns those that will.
-func (h *Instance) runningFronts() (running []int) {
-	all := h.members(procFront)
-	for _, i := range all {
-		if h.running(memberName(procFront, i)) {
-			running = append(running, i)
-		}
-	}
-	if len(running) == 0 {
-		return all
-	}
-	return running
-}
-
-// etcds returns the etcds of this hub, by the name of their first process.
-func (h *Instance) etcds() []string {
-	if h.config.ExternalEtcd {
-		return []string{procEtcd, procHubEtcd}
-	}
-	return []string{procEtcd}
-}
-
-// etcd returns one of the hub's etcds, by the name of its first process.
-func (h *Instance) etcd(name string) localserver.Etcd {
-	etcd := localserver.Etcd{
-		Certificates: h.certificates(), ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name),
-		Server: name, Client: name + "-client", Peer: name + "-peer", UnsafeNoFsync: h.config.UnsafeNoFsync,
-	}
-	for _, i := range h.members(name) {
-		member := memberName(name, i)
-		etcd.Members = append(etcd.Members, localserver.EtcdMember{
-			Port: h.ports[member], PeerPort: h.ports[member+peerPort], DataDir: h.path(member),
-		})
-	}
-	return etcd
 }
 
 // StartEtcd starts a member of each etcd and waits until they serve, which needs most of the others.
@@ -164,6 +124,30 @@ func (h *Instance) awaitEtcds(ctx context.Context, members ...int) error {
 	return nil
 }
 
+// identify creates all certificates and keys of the processes.
+func (h *Instance) identify() error {
+	if err := h.migrateOneCA(); err != nil {
+		return err
+	}
+	return h.create()
+}
+
+// migrateOneCA migrates a hub with a single CA. The running processes trust it, and must exit before.
+func (h *Instance) migrateOneCA() error {
+	if !h.has(serverCA) || h.has(csrSigner) {
+		return nil
+	}
+	if len(h.PIDs()) > 0 {
+		h.config.Log("Stopping all processes, to create a CA for each purpose")
+		h.stopProcesses(all)
+	}
+	former, err := os.ReadFile(h.certificates().Cert(serverCA))
+	if err != nil {
+		return err
+	}
+	return localserver.WriteFile(h.certificates().Cert(formerClientCA), former)
+}
+
 // startFronts starts etcd and all kube-apiservers.
 func (h *Instance) startFronts(ctx context.Context) error {
 	if err := h.identify(); err != nil {
@@ -180,7 +164,11 @@ func (h *Instance) startFronts(ctx context.Context) error {
 	if h.config.EKS == nil {
 		return nil
 	}
-	return h.startAuthenticator(ctx)
+	// The health server is not started where the port is in use: nothing of a hub listens on other addresses than loopback.
+	if taken, err := net.Listen("tcp", authenticatorHealth); err == nil {
+		h.taken = taken
+	}
+	return authenticator{h.identity}.start(ctx)
 }
 
 // eventLimits limits the rate of Events of each namespace, which kube-apiserver stores for an hour: an agent may write them in the namespace of its
@@ -224,7 +212,7 @@ func (h *Instance) StartFront(ctx context.Context, replica int) error {
 	}
 	args = append(args, limits...)
 	if h.config.EKS != nil {
-		flag, err := h.initAuthenticator(ctx)
+		flag, err := authenticator{h.identity}.initialize(ctx)
 		if err != nil {
 			return err
 		}
@@ -252,3 +240,6 @@ func (h *Instance) KillFront(replica int) {
 		h.config.Log("%v", err)
 	}
 }
+
+// Authenticator returns a handler of TokenReviews that uses the authenticator of this hub, with aws-auth.
+func (h *Instance) Authenticator() (http.Handler, error) { return authenticator{h.identity}.handler() }

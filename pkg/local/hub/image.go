@@ -15,24 +15,24 @@ import (
 var inImages = []string{procHubAPIServer, procHubController, procHubAgent}
 
 // isImaged reports whether a program runs in its image.
-func (h *Instance) isImaged(bin string) bool {
-	return h.config.ImagesDir != "" && slices.Contains(inImages, bin)
+func (l *launcher) isImaged(bin string) bool {
+	return l.config.ImagesDir != "" && slices.Contains(inImages, bin)
 }
 
 // imaged returns the file of a program, in its image if it runs there.
-func (h *Instance) imaged(bin string) string {
-	if h.isImaged(bin) {
-		return image.Program(h.config.ImagesDir, bin)
+func (l *launcher) imaged(bin string) string {
+	if l.isImaged(bin) {
+		return image.Program(l.config.ImagesDir, bin)
 	}
-	return h.bin(bin)
+	return l.bin(bin)
 }
 
-func (h *Instance) checkImages() error {
-	if h.config.ImagesDir == "" {
+func (l *launcher) checkImages() error {
+	if l.config.ImagesDir == "" {
 		return nil
 	}
 	for _, bin := range inImages {
-		if err := image.Check(h.config.ImagesDir, bin); err != nil {
+		if err := image.Check(l.config.ImagesDir, bin); err != nil {
 			return err
 		}
 	}
@@ -41,12 +41,12 @@ func (h *Instance) checkImages() error {
 
 // inImage returns how a process is started in its image, if it must run there: with this program's own command, which becomes it. The environment has
 // the variables of a container, and those that tests set for Kubernetes' libraries.
-func (h *Instance) inImage(name, bin string, args, env []string) (string, []string, []string) {
-	if !h.isImaged(bin) {
-		return h.bin(bin), args, env
+func (l *launcher) inImage(name, bin string, args, env []string) (string, []string, []string) {
+	if !l.isImaged(bin) {
+		return l.bin(bin), args, env
 	}
-	in := image.Image{Root: filepath.Join(h.config.ImagesDir, bin), At: h.path(runDir, name+".root"), Dir: h.config.Dir, Tied: !h.config.Detach,
+	in := image.Image{Root: filepath.Join(l.config.ImagesDir, bin), At: l.path(runDir, name+".root"), Dir: l.config.Dir, Tied: !l.config.Detach,
 		// As in the manifests: no other may write anything except its volumes.
 		Temporary: bin == procHubAPIServer}
-	return h.bin(image.Binary), append(in.Args(), args...), env
+	return l.bin(image.Binary), append(in.Args(), args...), env
 }

@@ -13,10 +13,8 @@ import (
 // adminClient is a member of system:masters.
 const adminClient = "admin"
 
-func (h *Instance) kubeconfigFile(client string) string { return h.path(client + ".kubeconfig") }
-
 // clients returns the clients that have a kubeconfig: each hub-apiserver has its own, so that not all of them need the same front.
-func (h *Instance) clients() []string {
+func (h *identity) clients() []string {
 	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider, procNode}
 	for _, i := range h.members(procHubAPIServer) {
 		names = append(names, memberName(procHubAPIServer, i))
@@ -25,7 +23,7 @@ func (h *Instance) clients() []string {
 }
 
 // kubeconfigs writes the kubeconfigs of all clients that have a certificate.
-func (h *Instance) kubeconfigs() error {
+func (h *identity) kubeconfigs() error {
 	for _, name := range h.clients() {
 		if kind, _ := memberOf(name); !h.has(kind) {
 			continue
@@ -39,7 +37,7 @@ func (h *Instance) kubeconfigs() error {
 
 // kubeconfig writes the kubeconfig of a client with its embedded certificate, for a running front. It retains the contexts of other clusters that a
 // user has added.
-func (h *Instance) kubeconfig(client string) error {
+func (h *identity) kubeconfig(client string) error {
 	read := func(file string) []byte {
 		data, _ := os.ReadFile(file) // client-go reports a missing file
 		return data

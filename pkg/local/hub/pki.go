@@ -33,22 +33,22 @@ const (
 func etcdClientCA(etcd string) string { return etcd + "-client-ca" }
 func etcdPeerCA(etcd string) string   { return etcd + "-peer-ca" }
 
-func (h *Instance) pki(name string) string { return h.path("pki", name) }
+// identity has the certificates and kubeconfigs of a hub's processes.
+type identity struct{ *launcher }
 
-func (h *Instance) certificates() localserver.Certificates {
+func (h *identity) pki(name string) string { return h.path("pki", name) }
+
+func (h *identity) certificates() localserver.Certificates {
 	return localserver.Certificates{Dir: h.path("pki")}
 }
 
 // authority creates a CA of the hub, or returns the existing one.
-func (h *Instance) authority(name string) (*localserver.Authority, error) {
+func (h *identity) authority(name string) (*localserver.Authority, error) {
 	return h.certificates().Authority(name, "clusterhub-local-"+name)
 }
 
-// identify creates all certificates and keys of the processes.
-func (h *Instance) identify() error {
-	if err := h.migrateOneCA(); err != nil {
-		return err
-	}
+// create creates all certificates, keys and kubeconfigs of the processes.
+func (h *identity) create() error {
 	authorities := map[string]*localserver.Authority{}
 	names := []string{serverCA, clientCA, csrSigner, frontProxyCA}
 	for _, etcd := range h.etcds() {
@@ -97,24 +97,8 @@ func (h *Instance) identify() error {
 	return h.certificates().Bundle(clientBundle, clients...)
 }
 
-// migrateOneCA migrates a hub with a single CA. The running processes trust it, and must exit before.
-func (h *Instance) migrateOneCA() error {
-	if !h.has(serverCA) || h.has(csrSigner) {
-		return nil
-	}
-	if len(h.PIDs()) > 0 {
-		h.config.Log("Stopping all processes, to create a CA for each purpose")
-		h.stopProcesses(all)
-	}
-	former, err := os.ReadFile(h.certificates().Cert(serverCA))
-	if err != nil {
-		return err
-	}
-	return localserver.WriteFile(h.certificates().Cert(formerClientCA), former)
-}
-
 // has reports whether a certificate of that name exists.
-func (h *Instance) has(name string) bool {
+func (h *identity) has(name string) bool {
 	return exists(h.certificates().Cert(name))
 }
 
@@ -130,13 +114,36 @@ func serviceAccount(namespace, name string) pkix.Name {
 	}
 }
 
+// etcds returns the etcds of this hub, by the name of their first process.
+func (h *identity) etcds() []string {
+	if h.config.ExternalEtcd {
+		return []string{procEtcd, procHubEtcd}
+	}
+	return []string{procEtcd}
+}
+
+// etcd returns one of the hub's etcds, by the name of its first process.
+func (h *identity) etcd(name string) localserver.Etcd {
+	etcd := localserver.Etcd{
+		Certificates: h.certificates(), ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name),
+		Server: name, Client: name + "-client", Peer: name + "-peer", UnsafeNoFsync: h.config.UnsafeNoFsync,
+	}
+	for _, i := range h.members(name) {
+		member := memberName(name, i)
+		etcd.Members = append(etcd.Members, localserver.EtcdMember{
+			Port: h.ports[member], PeerPort: h.ports[member+peerPort], DataDir: h.path(member),
+		})
+	}
+	return etcd
+}
+
 // actAs creates the kubeconfig of a process with the identity of a ServiceAccount.
-func (h *Instance) actAs(process, namespace, name string) (kubeconfig string, err error) {
+func (h *identity) actAs(process, namespace, name string) (kubeconfig string, err error) {
 	return h.actAsUser(process, serviceAccount(namespace, name))
 }
 
 // actAsUser creates the kubeconfig of a process with the identity of a user.
-func (h *Instance) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
+func (h *identity) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
 	ca, err := h.authority(clientCA)
 	if err != nil {
 		return "", err

@@ -5,9 +5,12 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +27,28 @@ import (
 // startTimeout is the maximum time for a process to become ready.
 const startTimeout = 90 * time.Second
 
+// launcher starts and stops the processes of a hub.
+type launcher struct {
+	config Options
+	ports  ports
+	// started are the processes that this process has started.
+	started map[string]bool
+	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is contacted. It is for tests.
+	record func(name, program string, args, env []string)
+}
+
+func (l *launcher) path(elements ...string) string {
+	return filepath.Join(append([]string{l.config.Dir}, elements...)...)
+}
+
+func (l *launcher) bin(name string) string { return filepath.Join(l.config.BinDir, name) }
+
+func (l *launcher) kubeconfigFile(client string) string { return l.path(client + ".kubeconfig") }
+
 // process returns a process of the hub, whether it runs or not.
-func (h *Instance) process(name string) localserver.Process {
-	p := processIn(h.config.Dir, name)
-	p.Tied, p.SharesSession = !h.config.Detach, h.config.Detach
+func (l *launcher) process(name string) localserver.Process {
+	p := processIn(l.config.Dir, name)
+	p.Tied, p.SharesSession = !l.config.Detach, l.config.Detach
 	return p
 }
 
@@ -37,19 +58,30 @@ func processIn(dir, name string) localserver.Process {
 }
 
 // running reports whether a process of the hub runs. If that is unknown, it returns false, and the process cannot be started either.
-func (h *Instance) running(name string) bool {
-	running, err := h.process(name).Running()
+func (l *launcher) running(name string) bool {
+	running, err := l.process(name).Running()
 	return err == nil && running
 }
 
+// PIDs returns the ids of the running processes, by name, without those of clusters beside the hub.
+func (l *launcher) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, name := range l.processes() {
+		if l.running(name) {
+			pids[name] = l.process(name).PID()
+		}
+	}
+	return pids
+}
+
 // processes returns the names of the processes that have been started at some time.
-func (h *Instance) processes() []string {
-	return h.withFile(".lock")
+func (l *launcher) processes() []string {
+	return l.withFile(".lock")
 }
 
 // withFile returns the names of the processes that have a file with that suffix.
-func (h *Instance) withFile(ending string) []string {
-	files, err := filepath.Glob(h.path(runDir, "*"+ending))
+func (l *launcher) withFile(ending string) []string {
+	files, err := filepath.Glob(l.path(runDir, "*"+ending))
 	if err != nil {
 		return nil // only for an invalid pattern
 	}
@@ -79,68 +111,68 @@ func fingerprint(bin string, args, env []string) (string, error) {
 var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, image.Binary}
 
 // run starts a process like launch, and waits until it is ready.
-func (h *Instance) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
-	if err := h.launch(name, bin, args, env); err != nil {
+func (l *launcher) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
+	if err := l.launch(name, bin, args, env); err != nil {
 		return err
 	}
-	return h.await(ctx, name, ready)
+	return l.await(ctx, name, ready)
 }
 
 // launch starts a process unless it is running. One of ours with another binary, other flags, or another kubeconfig is restarted; the others are not,
 // which is logged.
-func (h *Instance) launch(name, bin string, args, env []string) error {
-	p, fingerprintFile := h.process(name), h.path(runDir, name+".runs")
+func (l *launcher) launch(name, bin string, args, env []string) error {
+	p, fingerprintFile := l.process(name), l.path(runDir, name+".runs")
 	knows := env
 	if slices.Contains(restarted, bin) { // it reads the address of the front only once
-		kubeconfig, _ := os.ReadFile(h.kubeconfigFile(name))
+		kubeconfig, _ := os.ReadFile(l.kubeconfigFile(name))
 		knows = append(slices.Clone(env), string(kubeconfig))
 	}
-	program, args, env := h.inImage(name, bin, args, env)
-	if h.record != nil {
-		h.record(name, program, args, env)
+	program, args, env := l.inImage(name, bin, args, env)
+	if l.record != nil {
+		l.record(name, program, args, env)
 		return nil
 	}
-	p.OwnMounts = program != h.bin(bin)
-	runs, err := fingerprint(h.imaged(bin), args, knows)
+	p.OwnMounts = program != l.bin(bin)
+	runs, err := fingerprint(l.imaged(bin), args, knows)
 	if err != nil {
 		return err
 	}
-	if h.running(name) {
+	if l.running(name) {
 		before, err := os.ReadFile(fingerprintFile)
 		switch {
 		case err == nil && string(before) == runs:
 		case slices.Contains(restarted, bin):
-			h.config.Log("Restarting %s, whose binary, flags or kubeconfig have changed", name)
+			l.config.Log("Restarting %s, whose binary, flags or kubeconfig have changed", name)
 			if err := p.Stop(); err != nil {
 				return err
 			}
 		default: // it would stop slowly while its clients use it
-			h.config.Log("Not restarting %s, which has changed: run `make down up` to restart it", name)
+			l.config.Log("Not restarting %s, which has changed: run `make down up` to restart it", name)
 		}
 	}
-	if !h.running(name) {
+	if !l.running(name) {
 		if err := localserver.WriteFile(fingerprintFile, []byte(runs)); err != nil {
 			return err
 		}
 		if err := p.Start(program, args, env...); err != nil {
 			return err
 		}
-		h.started[name] = true
+		l.started[name] = true
 	}
-	if h.config.Detach {
-		return h.want(name, wanted{Program: program, Args: args, Env: env, OwnMounts: p.OwnMounts})
+	if l.config.Detach {
+		return l.want(name, wanted{Program: program, Args: args, Env: env, OwnMounts: p.OwnMounts})
 	}
 	return nil
 }
 
 // await waits until a process is ready.
-func (h *Instance) await(ctx context.Context, name string, ready func(context.Context) bool) error {
-	if h.record != nil {
+func (l *launcher) await(ctx context.Context, name string, ready func(context.Context) bool) error {
+	if l.record != nil {
 		return nil
 	}
-	p := h.process(name)
+	p := l.process(name)
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		if !h.running(name) {
+		if !l.running(name) {
 			return false, p.Ended()
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -154,31 +186,31 @@ func (h *Instance) await(ctx context.Context, name string, ready func(context.Co
 }
 
 // stop stops a process, gracefully if possible.
-func (h *Instance) stop(name string) {
-	h.unwant(name)
-	p := h.process(name)
+func (l *launcher) stop(name string) {
+	l.unwant(name)
+	p := l.process(name)
 	end := p.Stop
 	if name == procAuthenticator { // it does not exit on SIGTERM
 		end = p.Kill
 	}
 	if err := end(); err != nil {
-		h.config.Log("%v", err)
+		l.config.Log("%v", err)
 	}
 }
 
 // kill kills a process with SIGKILL.
-func (h *Instance) kill(name string) {
-	h.unwant(name)
-	if err := h.process(name).Kill(); err != nil {
-		h.config.Log("%v", err)
+func (l *launcher) kill(name string) {
+	l.unwant(name)
+	if err := l.process(name).Kill(); err != nil {
+		l.config.Log("%v", err)
 	}
 }
 
 // refuseFormer returns an error about processes that earlier versions of this program have started and recorded in other files.
-func (h *Instance) refuseFormer() error {
+func (l *launcher) refuseFormer() error {
 	var pids []string
-	for _, name := range h.withFile(".pid") {
-		data, err := os.ReadFile(h.path(runDir, name+".pid"))
+	for _, name := range l.withFile(".pid") {
+		data, err := os.ReadFile(l.path(runDir, name+".pid"))
 		var pid int
 		if err != nil || len(data) == 0 || data[0] != '{' {
 			continue
@@ -191,5 +223,26 @@ func (h *Instance) refuseFormer() error {
 		return nil
 	}
 	return fmt.Errorf("the hub in %s was started by an earlier version of this program: stop its processes with `kill %s`, then retry",
-		h.config.Dir, strings.Join(pids, " "))
+		l.config.Dir, strings.Join(pids, " "))
+}
+
+// want records that a process should run.
+func (l *launcher) want(name string, how wanted) error {
+	data, err := json.Marshal(how)
+	if err != nil {
+		return err
+	}
+	if l.started[name] {
+		_ = os.Remove(l.path(runDir, name+endedFile))
+	}
+	return localserver.WriteFile(l.path(runDir, name+wantedFile), data)
+}
+
+// unwant records that a process should not run.
+func (l *launcher) unwant(name string) {
+	for _, file := range []string{wantedFile, endedFile} {
+		if err := os.Remove(l.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.config.Log("%v", err)
+		}
+	}
 }

@@ -33,27 +33,6 @@ type wanted struct {
 	OwnMounts bool     `json:"ownMounts,omitempty"`
 }
 
-// want records that a process should run.
-func (h *Instance) want(name string, how wanted) error {
-	data, err := json.Marshal(how)
-	if err != nil {
-		return err
-	}
-	if h.started[name] {
-		_ = os.Remove(h.path(runDir, name+endedFile))
-	}
-	return localserver.WriteFile(h.path(runDir, name+wantedFile), data)
-}
-
-// unwant records that a process should not run.
-func (h *Instance) unwant(name string) {
-	for _, file := range []string{wantedFile, endedFile} {
-		if err := os.Remove(h.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			h.config.Log("%v", err)
-		}
-	}
-}
-
 // ended records how a process exited that should run.
 type ended struct {
 	// Times is the number of exits since it was started by Start.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	localserver "github.com/clusterhub/clusterhub/pkg/local/server"
 )
 
 // The maximum on one machine, of fronts and of hub-apiservers each, and of clusters: each front takes some 300 MB, each cluster some 400.
@@ -38,8 +40,8 @@ func memberOf(name string) (kind string, i int) {
 func clusterName(i int) string { return fmt.Sprintf("cluster-%d", i+1) }
 
 // members returns the numbers of the processes of a kind, at least one.
-func (h *Instance) members(kind string) (all []int) {
-	for i := range max(h.ports.members(kind), 1) {
+func (l *launcher) members(kind string) (all []int) {
+	for i := range max(l.ports.members(kind), 1) {
 		all = append(all, i)
 	}
 	return all
@@ -54,15 +56,15 @@ type topology struct {
 	embedded, external bool
 }
 
-func (h *Instance) topology() topology {
+func (l *launcher) topology() topology {
 	has := topology{
-		fronts: h.ports.members(procFront), hubAPIServers: h.ports.members(procHubAPIServer), etcdPorts: h.ports.members(procEtcd),
-		embedded: exists(h.path(procHubAPIServer, "etcd")), external: exists(h.path(procHubEtcd)),
+		fronts: l.ports.members(procFront), hubAPIServers: l.ports.members(procHubAPIServer), etcdPorts: l.ports.members(procEtcd),
+		embedded: exists(l.path(procHubAPIServer, "etcd")), external: exists(l.path(procHubEtcd)),
 	}
-	for exists(h.path(memberName(procEtcd, has.etcdMembers))) {
+	for exists(l.path(memberName(procEtcd, has.etcdMembers))) {
 		has.etcdMembers++
 	}
-	for exists(h.path(clusterName(has.clusters))) {
+	for exists(l.path(clusterName(has.clusters))) {
 		has.clusters++
 	}
 	return has
@@ -113,14 +115,21 @@ func (c Options) within(has topology) (Options, error) {
 	return c, nil
 }
 
-// stopSurplus stops the API servers that the hub had, and that are no longer desired.
-func (h *Instance) stopSurplus() {
-	h.stopProcesses(func(name string) bool {
-		kind, _ := memberOf(name)
-		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0
-		if surplus && h.running(name) {
-			h.config.Log("Stopping %s: fewer replicas are requested", name)
+// frontURL returns the URL of a front for clients.
+func (l *launcher) frontURL(replica int) string {
+	return "https://" + localserver.Address(l.ports[memberName(procFront, replica)])
+}
+
+// runningFronts returns the running fronts. If none runs, as before the first start, it returns those that will.
+func (l *launcher) runningFronts() (running []int) {
+	all := l.members(procFront)
+	for _, i := range all {
+		if l.running(memberName(procFront, i)) {
+			running = append(running, i)
 		}
-		return surplus
-	})
+	}
+	if len(running) == 0 {
+		return all
+	}
+	return running
 }

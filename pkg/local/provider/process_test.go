@@ -165,7 +165,7 @@ func TestEndWithProvider(t *testing.T) {
 
 // TestSupervise_ReportsExitReason starts a process that fails.
 func TestSupervise_ReportsExitReason(t *testing.T) {
-	p := &Provider{attempts: map[localserver.Process]bool{}}
+	p := &Provider{}
 	proc := localserver.Process{Dir: t.TempDir(), Name: "broken", Tied: true}
 	args := []string{"-c", "echo 'Error: no such flag' >&2; echo usage >&2; exit 1"}
 	for range 2 {

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,6 +65,7 @@ type Options struct {
 
 // Provider is a cluster provider whose clusters are processes on this machine.
 type Provider struct {
+	starter
 	options  Options
 	issuerCA string
 	clusters keyedMutex
@@ -74,9 +76,6 @@ type Provider struct {
 	lock *os.File
 	// etcdMu is for the start of etcd, portsMu for the choice of ports.
 	etcdMu, portsMu sync.Mutex
-	attemptsMu      sync.Mutex
-	// attempts are the processes that were started and have not been ready since.
-	attempts map[localserver.Process]bool
 	// restarts has, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
 	restarts sync.Map
 	// changed enqueues a Cluster for Ensure; nil before Watch has set it.
@@ -102,7 +101,7 @@ func New(options Options) (*Provider, error) {
 		}
 		*path = absolute
 	}
-	p := &Provider{options: options, attempts: map[localserver.Process]bool{}}
+	p := &Provider{options: options}
 	p.versions.dir = options.BinDir
 	if options.IssuerCAFile != "" {
 		ca, err := os.ReadFile(options.IssuerCAFile)
@@ -259,6 +258,57 @@ func (p *Provider) cluster(uid types.UID) cluster {
 
 func (p *Provider) path(elements ...string) string {
 	return filepath.Join(append([]string{p.options.Dir}, elements...)...)
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp", localserver.Address(port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// choosePorts returns n ports that are free and that no cluster has. Its caller holds portsMu until they are recorded.
+func (p *Provider) choosePorts(n int) ([]int, error) {
+	taken, err := p.knownPorts()
+	if err != nil {
+		return nil, err
+	}
+	var chosen []int
+	for len(chosen) < n {
+		l, port, err := localserver.Listen()
+		if err != nil {
+			return nil, err
+		}
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+		if !taken[port] {
+			taken[port] = true
+			chosen = append(chosen, port)
+		}
+	}
+	return chosen, nil
+}
+
+// knownPorts returns the ports of the clusters and of etcd, whether they run or not.
+func (p *Provider) knownPorts() (map[int]bool, error) {
+	uids, err := p.uids()
+	if err != nil {
+		return nil, err
+	}
+	known := map[int]bool{}
+	for _, uid := range uids {
+		if r, err := p.cluster(uid).read(); err == nil { // a cluster without a readable record has no port
+			known[r.Port] = true
+		}
+	}
+	var e etcdRecord
+	if err := readJSON(p.etcdFile("etcd.json"), &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	known[e.ClientPort], known[e.PeerPort] = true, true
+	return known, nil
 }
 
 func exists(file string) bool {

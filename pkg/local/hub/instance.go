@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -70,16 +69,11 @@ type Options struct {
 
 // Instance is a running hub.
 type Instance struct {
-	config Options
-	ports  ports
-	// started are the processes that this process has started.
-	started map[string]bool
+	*identity
 	// clusters are those of Options.Clusters that this process has started.
 	clusters []*Instance
 	lock     *os.File
 	taken    net.Listener // a port that no process may have, or nil
-	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is contacted. It is for tests.
-	record func(name, program string, args, env []string)
 }
 
 // Names of the processes, and of their logs. If there are several, those beyond the first have the suffixes "-1", "-2"…
@@ -184,12 +178,6 @@ func (h *Instance) checkTools() error {
 	return nil
 }
 
-func (h *Instance) path(elements ...string) string {
-	return filepath.Join(append([]string{h.config.Dir}, elements...)...)
-}
-
-func (h *Instance) bin(name string) string { return filepath.Join(h.config.BinDir, name) }
-
 // Dir returns the hub's directory.
 func (h *Instance) Dir() string { return h.config.Dir }
 
@@ -264,17 +252,6 @@ func (h *Instance) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// PIDs returns the ids of the running processes, by name, without those of clusters beside the hub.
-func (h *Instance) PIDs() map[string]int {
-	pids := map[string]int{}
-	for _, name := range h.processes() {
-		if h.running(name) {
-			pids[name] = h.process(name).PID()
-		}
-	}
-	return pids
-}
-
 // stopOrder lists processes before those that they depend on.
 var stopOrder = []string{procNode, procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator,
 	procHubAPIServer, procFront, procHubEtcd, procEtcd}
@@ -340,4 +317,16 @@ func (h *Instance) free() {
 		_ = h.taken.Close()
 		h.taken = nil
 	}
+}
+
+// stopSurplus stops the API servers that the hub had, and that are no longer desired.
+func (h *Instance) stopSurplus() {
+	h.stopProcesses(func(name string) bool {
+		kind, _ := memberOf(name)
+		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0
+		if surplus && h.running(name) {
+			h.config.Log("Stopping %s: fewer replicas are requested", name)
+		}
+		return surplus
+	})
 }
