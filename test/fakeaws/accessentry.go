@@ -5,6 +5,10 @@ package fakeaws
 
 import (
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +31,7 @@ type AccessEntry struct {
 
 	policies map[string]association
 	// made are the parameters that the entry was created with, for repeated requests.
-	made params
+	made api.Params
 }
 
 // AccessEntries returns the access entries of a cluster by their principals' ARNs.
@@ -93,23 +97,92 @@ func ownPrefix(name string) string {
 // set sets username and groups. Reserved names are rejected.
 func (e *AccessEntry) set(r *request) error {
 	username, groups := e.Username, e.KubernetesGroups
-	if r.params.has("username") {
-		username = r.params.str("username")
+	if r.params.Has("username") {
+		username = r.params.Str("username")
 		if prefix := ownPrefix(username); prefix != "" {
-			return fail("InvalidParameterException", "The username must not begin with %s", prefix)
+			return api.Fail("InvalidParameterException", "The username must not begin with %s", prefix)
 		}
 		if before, _, ok := strings.Cut(username, "{{SessionName"); ok && !strings.Contains(before, ":") {
-			return fail("InvalidParameterException", "The username must have a colon before {{SessionName}}")
+			return api.Fail("InvalidParameterException", "The username must have a colon before {{SessionName}}")
 		}
 	}
-	if r.params.has("kubernetesGroups") {
-		groups = r.params.strs("kubernetesGroups")
+	if r.params.Has("kubernetesGroups") {
+		groups = r.params.Strs("kubernetesGroups")
 		for _, group := range groups {
 			if prefix := ownPrefix(group); prefix != "" {
-				return fail("InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with %s", group, prefix)
+				return api.Fail("InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with %s", group, prefix)
 			}
 		}
 	}
 	e.Username, e.KubernetesGroups, e.ModifiedAt = username, groups, r.now().Unix()
 	return nil
+}
+
+// accessPolicies are the names of EKS's access policies that are supported here. Their permissions in the cluster are not.
+var accessPolicies = []string{"AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"}
+
+// association is an access policy of an access entry.
+type association struct {
+	PolicyARN    string `json:"policyArn"`
+	AccessScope  any    `json:"accessScope"`
+	AssociatedAt int64  `json:"associatedAt"`
+	ModifiedAt   int64  `json:"modifiedAt"`
+}
+
+func accessPolicyContext(r *request, ctx iampolicy.Context) {
+	entryContext(r, ctx)
+	ctx.Set("eks:policyArn", r.params.Str("policyArn"))
+}
+
+func associateAccessPolicy(r *request) (any, error) {
+	c, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	arn := r.params.Str("policyArn")
+	name, ok := strings.CutPrefix(arn, "arn:"+r.who.account.Partition+":eks::aws:cluster-access-policy/")
+	if !ok || !slices.Contains(accessPolicies, name) {
+		return nil, api.Fail("InvalidParameterException", "The policyArn parameter format is not valid")
+	}
+	added := association{PolicyARN: arn, AccessScope: r.params["accessScope"], AssociatedAt: r.now().Unix(), ModifiedAt: r.now().Unix()}
+	if before, ok := e.policies[arn]; ok {
+		added.AssociatedAt = before.AssociatedAt
+	}
+	keepEntry(r, c, e.PrincipalARN)
+	e.policies[arn] = added
+	return map[string]any{"clusterName": e.ClusterName, "principalArn": e.PrincipalARN, "associatedAccessPolicy": added}, nil
+}
+
+func disassociateAccessPolicy(r *request) (any, error) {
+	c, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	arn := r.params.Str("policyArn")
+	if _, ok := e.policies[arn]; !ok {
+		return nil, api.Fail("ResourceNotFoundException", "The specified policyArn %s is not associated with the access entry.", arn)
+	}
+	keepEntry(r, c, e.PrincipalARN)
+	delete(e.policies, arn)
+	return nil, nil
+}
+
+func listAssociatedAccessPolicies(r *request) (any, error) {
+	_, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	all, token, err := eksPage(r, slices.Sorted(maps.Keys(e.policies)))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]association, 0, len(all))
+	for _, arn := range all {
+		list = append(list, e.policies[arn])
+	}
+	out := map[string]any{"clusterName": e.ClusterName, "principalArn": e.PrincipalARN, "associatedAccessPolicies": list}
+	if token != "" {
+		out["nextToken"] = token
+	}
+	return out, nil
 }

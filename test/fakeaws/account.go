@@ -5,9 +5,14 @@ package fakeaws
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +20,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
+	"github.com/clusterhub/clusterhub/test/fakeaws/jwt"
 )
 
 // Account is an AWS account. Its methods take effect immediately and need no permissions: they prepare a test and read its results.
@@ -27,22 +35,23 @@ type Account struct {
 	providers map[string]*provider
 	roles     map[string]*role
 	clusters  map[string]*cluster
-	managed   map[string]*policy // the account's own managed policies, by ARN
+	managed   map[string]*iampolicy.Policy // the account's own managed policies, by ARN
 	roleQuota int
 }
 
 // Credentials are the credentials of a user or a session.
 type Credentials struct{ AccessKeyID, SecretAccessKey, SessionToken string }
 
-// Tag is a tag.
-type Tag struct {
-	Key   string `json:"Key" xml:"Key"`
-	Value string `json:"Value" xml:"Value"`
+// provider is an OIDC provider of an account.
+type provider struct {
+	name, arn string
+	keys      []crypto.PublicKey
+	audiences []string
 }
 
 type user struct {
 	id, name, arn string
-	policies      []*policy
+	policies      []*iampolicy.Policy
 }
 
 // Role describes a role.
@@ -76,7 +85,7 @@ func (s *Server) AddAccount(id, region string) (*Account, error) {
 	a := &Account{
 		ID: id, Region: region, Partition: partitionOf(region), server: s, users: map[string]*user{},
 		providers: map[string]*provider{}, roles: map[string]*role{}, clusters: map[string]*cluster{},
-		managed: map[string]*policy{},
+		managed: map[string]*iampolicy.Policy{},
 	}
 	s.accounts[id] = a
 	return a, nil
@@ -113,7 +122,7 @@ func (a *Account) AddUser(name string, policies ...string) (Credentials, error) 
 	defer a.server.mu.Unlock()
 	u := &user{id: newID("AIDA"), name: name, arn: a.arn("iam", "", "user/"+name)}
 	for _, text := range policies {
-		p, err := parsePolicy(text, nil)
+		p, err := iampolicy.Parse(text, nil)
 		if err != nil {
 			return Credentials{}, err
 		}
@@ -152,13 +161,13 @@ func (a *Account) AddOIDCProvider(issuer string, keys []crypto.PublicKey, audien
 
 // AddOIDCProviderJWKS is AddOIDCProvider with the keys as a JSON Web Key Set, in the format that a kube-apiserver serves at /openid/v1/jwks.
 func (a *Account) AddOIDCProviderJWKS(issuer string, jwks []byte, audiences ...string) (string, error) {
-	var set struct{ Keys []jwk }
+	var set struct{ Keys []jwt.JWK }
 	if err := json.Unmarshal(jwks, &set); err != nil {
 		return "", err
 	}
 	var keys []crypto.PublicKey
 	for _, k := range set.Keys {
-		key, err := k.public()
+		key, err := k.Public()
 		if err != nil {
 			return "", err
 		}
@@ -199,7 +208,7 @@ func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	defer a.server.mu.Unlock()
 	r := a.role(name)
 	if r == nil {
-		return fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+		return api.Fail("NoSuchEntity", "The role with name %s cannot be found.", name)
 	}
 	role := a.describe(r)
 	before := role.Trust
@@ -221,17 +230,17 @@ func (a *Account) ChangeRole(name string, change func(*Role)) error {
 
 // give replaces the policies, the boundary and the tags of a role, or returns an error and changes none of them.
 func (a *Account) give(r *role, from Role) error {
-	policies := map[string]*policy{}
+	policies := map[string]*iampolicy.Policy{}
 	for name, text := range from.Policies {
-		p, err := parsePolicy(text, nil)
+		p, err := iampolicy.Parse(text, nil)
 		if err != nil {
 			return err
 		}
 		policies[name] = p
 	}
 	for _, arn := range from.Attached {
-		if a.managedPolicy(arn) == nil {
-			return fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", arn)
+		if managedPolicy(a, arn) == nil {
+			return api.Fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", arn)
 		}
 	}
 	if from.Boundary != "" {
@@ -242,7 +251,7 @@ func (a *Account) give(r *role, from Role) error {
 	r.boundary = from.Boundary
 	r.policies, r.attached, r.tags = policies, slices.Clone(from.Attached), nil
 	for _, key := range slices.Sorted(maps.Keys(from.Tags)) {
-		r.tags = append(r.tags, Tag{key, from.Tags[key]})
+		r.tags = append(r.tags, api.Tag{Key: key, Value: from.Tags[key]})
 	}
 	return nil
 }
@@ -267,12 +276,12 @@ func (a *Account) Roles() map[string]Role {
 
 func (a *Account) describe(r *role) Role {
 	role := Role{
-		Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r.trust), ARN: r.arn, ID: r.id,
+		Name: r.name, Path: r.path, Description: r.description, Trust: trustText(a, r.trust), ARN: r.arn, ID: r.id,
 		Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
 		Boundary: r.boundary,
 	}
 	for name, p := range r.policies {
-		role.Policies[name] = p.text
+		role.Policies[name] = p.Text
 	}
 	for _, tag := range r.tags {
 		role.Tags[tag.Key] = tag.Value
@@ -282,4 +291,28 @@ func (a *Account) describe(r *role) Role {
 
 func (a *Account) arn(service, region, resource string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", a.Partition, service, region, a.ID, resource)
+}
+
+// AddIssuer adds the OIDC provider of a new issuer, such as oidc.eks.us-west-2.amazonaws.com/id/ABC.
+func (a *Account) AddIssuer(provider string) (*Issuer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	i := &Issuer{URL: "https://" + provider, Provider: provider, key: key, server: a.server}
+	a.AddOIDCProvider(i.URL, []crypto.PublicKey{key.Public()})
+	return i, nil
+}
+
+// SetAWSAuth sets the authenticator for the users in a cluster's ConfigMap aws-auth, such as aws-iam-authenticator. The token webhook calls it for
+// tokens without an access entry, unless the authentication mode of the cluster is API.
+func (a *Account) SetAWSAuth(clusterARN string, webhook http.Handler) error {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	c := a.clusters[clusterARN]
+	if c == nil {
+		return errors.New("there is no cluster " + clusterARN)
+	}
+	c.awsAuth = webhook
+	return nil
 }

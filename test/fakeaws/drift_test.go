@@ -15,6 +15,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 )
 
 func TestTagging_RequiresTagPermission(t *testing.T) {
@@ -82,7 +83,7 @@ func TestManagedPolicy_IsAttachedAndEvaluated(t *testing.T) {
 		t.Errorf("attached %v", listed)
 	}
 	session := identity{account: w.hub, role: w.hub.roles["r"]}
-	if session.may("iam:CreateUser", "*", conditionContext{}) != allowed {
+	if session.may("iam:CreateUser", "*", iampolicy.Context{}) != iampolicy.Allowed {
 		t.Error("it does not count")
 	}
 	wantType[*types.DeleteConflictException](t, second(c.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})))

@@ -7,6 +7,8 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"maps"
 	"net/http"
 	"reflect"
@@ -68,7 +70,7 @@ func eksOperations() []operation {
 	const notFound, invalid = "ResourceNotFoundException", "InvalidParameterException"
 	onCluster := func(r *request) []right { return []right{{r.op.action(), r.clusterARN()}} }
 	onEntry := func(r *request) []right { return []right{{r.op.action(), r.entryARN()}} }
-	onTagged := func(r *request) []right { return []right{{r.op.action(), r.params.str("resourceArn")}} }
+	onTagged := func(r *request) []right { return []right{{r.op.action(), r.params.Str("resourceArn")}} }
 	return []operation{
 		{service: "eks", name: "CreateAccessEntry", write: true, needs: createAccessEntryNeeds, context: createAccessEntryContext,
 			run:   createAccessEntry,
@@ -95,16 +97,16 @@ func eksOperations() []operation {
 }
 
 func (r *request) clusterARN() string {
-	name := r.params.str("clusterName")
+	name := r.params.Str("clusterName")
 	if name == "" {
-		name = r.params.str("name")
+		name = r.params.Str("name")
 	}
 	return r.who.account.arn("eks", r.region, "cluster/"+name)
 }
 
 // entryARN returns the ARN of the access entry that the request names, whether it exists or not.
 func (r *request) entryARN() string {
-	cluster, principal := r.params.str("clusterName"), r.params.str("principalArn")
+	cluster, principal := r.params.Str("clusterName"), r.params.Str("principalArn")
 	sum := md5.Sum([]byte(r.who.account.ID + " " + cluster + " " + principal))
 	account, kind, name := "", "role", ""
 	if part := strings.SplitN(principal, ":", 6); len(part) == 6 {
@@ -117,28 +119,28 @@ func (r *request) entryARN() string {
 }
 
 func createAccessEntryNeeds(r *request) []right {
-	return append([]right{{"eks:CreateAccessEntry", r.clusterARN()}}, r.tagOnCreateNeeds(r.clusterARN(), r.entryARN())...)
+	return append([]right{{"eks:CreateAccessEntry", r.clusterARN()}}, tagOnCreateNeeds(r, r.clusterARN(), r.entryARN())...)
 }
 
 // createAccessEntryContext sets the condition keys of AWS's service authorization reference, as far as they are supported here. Parameters that the
 // request does not have have no value.
-func createAccessEntryContext(r *request, ctx conditionContext) {
+func createAccessEntryContext(r *request, ctx iampolicy.Context) {
 	tagContext(r, ctx)
-	ctx.set("eks:principalArn", r.params.str("principalArn"))
-	ctx.set("eks:accessEntryType", "STANDARD")
-	if kind := r.params.str("type"); kind != "" {
-		ctx.set("eks:accessEntryType", kind)
+	ctx.Set("eks:principalArn", r.params.Str("principalArn"))
+	ctx.Set("eks:accessEntryType", "STANDARD")
+	if kind := r.params.Str("type"); kind != "" {
+		ctx.Set("eks:accessEntryType", kind)
 	}
-	if r.params.has("username") {
-		ctx.set("eks:username", r.params.str("username"))
+	if r.params.Has("username") {
+		ctx.Set("eks:username", r.params.Str("username"))
 	}
-	ctx.set("eks:kubernetesGroups", r.params.strs("kubernetesGroups")...)
+	ctx.Set("eks:kubernetesGroups", r.params.Strs("kubernetesGroups")...)
 }
 
 // entryContext sets the condition keys of the access entry.
-func entryContext(r *request, ctx conditionContext) {
-	ctx.set("eks:principalArn", r.params.str("principalArn"))
-	ctx.set("eks:clusterName", r.params.str("clusterName"))
+func entryContext(r *request, ctx iampolicy.Context) {
+	ctx.Set("eks:principalArn", r.params.Str("principalArn"))
+	ctx.Set("eks:clusterName", r.params.Str("clusterName"))
 }
 
 func (r *request) findCluster() (*cluster, error) {
@@ -146,14 +148,14 @@ func (r *request) findCluster() (*cluster, error) {
 		return c, nil
 	}
 	name := r.clusterARN()
-	return nil, fail("ResourceNotFoundException", "No cluster found for name: %s.", name[strings.LastIndex(name, "/")+1:])
+	return nil, api.Fail("ResourceNotFoundException", "No cluster found for name: %s.", name[strings.LastIndex(name, "/")+1:])
 }
 
 // entriesOf returns the cluster that the request names, if it supports access entries.
 func (r *request) entriesOf() (*cluster, error) {
 	c, err := r.findCluster()
 	if err == nil && c.AuthenticationMode == modeConfigMap {
-		return nil, fail("InvalidRequestException", "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
+		return nil, api.Fail("InvalidRequestException", "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
 	}
 	return c, err
 }
@@ -163,15 +165,15 @@ func (r *request) findEntry() (*cluster, *AccessEntry, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	principal := r.params.str("principalArn")
+	principal := r.params.Str("principalArn")
 	e := c.entries[principal]
 	if !r.op.write {
-		e = r.seenEntry(c, principal)
+		e = seenEntry(r.Server, c, principal)
 	}
 	if e != nil {
 		return c, e, nil
 	}
-	return nil, nil, fail("ResourceNotFoundException",
+	return nil, nil, api.Fail("ResourceNotFoundException",
 		"The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.")
 }
 
@@ -180,22 +182,22 @@ func createAccessEntry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	principal := r.params.str("principalArn")
+	principal := r.params.Str("principalArn")
 	if e := c.entries[principal]; e != nil {
-		if again := r.params.str("clientRequestToken"); again != "" && reflect.DeepEqual(e.made, r.params) {
+		if again := r.params.Str("clientRequestToken"); again != "" && reflect.DeepEqual(e.made, r.params) {
 			return entryAnswer(e), nil
 		}
-		return nil, fail("ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+		return nil, api.Fail("ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
 	}
-	if kind := r.params.str("type"); kind != "" && kind != "STANDARD" {
-		return nil, unsupported("access entries of type " + kind)
+	if kind := r.params.Str("type"); kind != "" && kind != "STANDARD" {
+		return nil, api.Unsupported("access entries of type " + kind)
 	}
 	id, known := "", false
 	if strings.Contains(principal, ":role/") || strings.Contains(principal, ":user/") {
-		id, known = r.resolve(r.who.account.Partition)(principal)
+		id, known = resolverOf(r.Server, r.who.account.Partition)(principal)
 	}
 	if !known {
-		return nil, fail("InvalidParameterException", "The specified principalArn is invalid: invalid principal.")
+		return nil, api.Fail("InvalidParameterException", "The specified principalArn is invalid: invalid principal.")
 	}
 	e := &AccessEntry{
 		ARN: r.entryARN(), ClusterName: c.Name, PrincipalARN: principal, Username: defaultUsername(principal), Type: "STANDARD",
@@ -205,10 +207,10 @@ func createAccessEntry(r *request) (any, error) {
 	if err := e.set(r); err != nil {
 		return nil, err
 	}
-	for _, tag := range r.params.tags("tags") {
+	for _, tag := range r.params.Tags("tags") {
 		e.Tags[tag.Key] = tag.Value
 	}
-	r.keepEntry(c, principal)
+	keepEntry(r, c, principal)
 	c.entries[principal] = e
 	return entryAnswer(e), nil
 }
@@ -236,7 +238,7 @@ func updateAccessEntry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.keepEntry(c, e.PrincipalARN)
+	keepEntry(r, c, e.PrincipalARN)
 	if err := e.set(r); err != nil {
 		return nil, err
 	}
@@ -248,7 +250,7 @@ func deleteAccessEntry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.keepEntry(c, e.PrincipalARN)
+	keepEntry(r, c, e.PrincipalARN)
 	delete(c.entries, e.PrincipalARN)
 	return nil, nil
 }
@@ -259,7 +261,7 @@ func listAccessEntries(r *request) (any, error) {
 		return nil, err
 	}
 	shown := slices.Sorted(maps.Keys(c.pastEntries)) // also of deleted entries
-	shown = slices.DeleteFunc(shown, func(principal string) bool { return r.seenEntry(c, principal) == nil })
+	shown = slices.DeleteFunc(shown, func(principal string) bool { return seenEntry(r.Server, c, principal) == nil })
 	all, token, err := eksPage(r, shown)
 	if err != nil {
 		return nil, err
@@ -273,10 +275,10 @@ func listAccessEntries(r *request) (any, error) {
 
 // eksPage returns the page of a sorted list that the request is for, and the token of the next page.
 func eksPage(r *request, all []string) (some []string, next string, err error) {
-	if token := r.params.str("nextToken"); token != "" {
+	if token := r.params.Str("nextToken"); token != "" {
 		last, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil {
-			return nil, "", fail("ValidationError", "nextToken is invalid")
+			return nil, "", api.Fail("ValidationError", "nextToken is invalid")
 		}
 		i, found := slices.BinarySearch(all, string(last))
 		if found {
@@ -284,7 +286,7 @@ func eksPage(r *request, all []string) (some []string, next string, err error) {
 		}
 		all = all[i:]
 	}
-	if n := r.params.num("maxResults", 100); n < len(all) {
+	if n := r.params.Num("maxResults", 100); n < len(all) {
 		return all[:n], base64.RawURLEncoding.EncodeToString([]byte(all[n-1])), nil
 	}
 	return all, "", nil
@@ -305,7 +307,7 @@ func describeCluster(r *request) (any, error) {
 
 // tagged returns the tags of the cluster or access entry that the request names.
 func (r *request) tagged() (map[string]string, error) {
-	arn := r.params.str("resourceArn")
+	arn := r.params.Str("resourceArn")
 	for _, c := range r.who.account.clusters {
 		if c.Region != r.region {
 			continue
@@ -315,12 +317,12 @@ func (r *request) tagged() (map[string]string, error) {
 		}
 		for _, e := range c.entries {
 			if e.ARN == arn {
-				r.keepEntry(c, e.PrincipalARN)
+				keepEntry(r, c, e.PrincipalARN)
 				return e.Tags, nil
 			}
 		}
 	}
-	return nil, fail("NotFoundException", "Unable to find the requested resource %s", arn)
+	return nil, api.Fail("NotFoundException", "Unable to find the requested resource %s", arn)
 }
 
 func tagResource(r *request) (any, error) {
@@ -329,11 +331,11 @@ func tagResource(r *request) (any, error) {
 		return nil, err
 	}
 	merged := maps.Clone(tags)
-	for _, tag := range r.params.tags("tags") {
+	for _, tag := range r.params.Tags("tags") {
 		merged[tag.Key] = tag.Value
 	}
 	if len(merged) > tagQuota {
-		return nil, fail("BadRequestException", "The number of tags has reached the maximum limit.")
+		return nil, api.Fail("BadRequestException", "The number of tags has reached the maximum limit.")
 	}
 	maps.Copy(tags, merged)
 	return nil, nil
@@ -344,7 +346,7 @@ func untagResource(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range r.params.strs("tagKeys") {
+	for _, key := range r.params.Strs("tagKeys") {
 		delete(tags, key)
 	}
 	return nil, nil

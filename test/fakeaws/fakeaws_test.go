@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 )
 
 const (
@@ -128,7 +129,7 @@ func (w *world) createRole(t *testing.T, name string) string {
 
 func TestOperations_MatchModelAndErrors(t *testing.T) {
 	n := 0
-	for service, model := range models {
+	for service, model := range api.Models {
 		for name, declared := range model.Operations {
 			n++
 			op := operations[service+":"+name]
@@ -149,17 +150,17 @@ func TestOperations_MatchModelAndErrors(t *testing.T) {
 }
 
 func TestError_UndeclaredErrorIsAFault(t *testing.T) {
-	op := models["iam"].Operations["GetRole"]
-	if got := fail("NoSuchEntity", "x").complete("iam", op); got.Status != 404 || got.Code != "NoSuchEntity" {
+	op := api.Models["iam"].Operations["GetRole"]
+	if got := api.Fail("NoSuchEntity", "x").Complete("iam", op); got.Status != 404 || got.Code != "NoSuchEntity" {
 		t.Errorf("declared error became %+v", got)
 	}
-	if got := fail("EntityAlreadyExists", "x").complete("iam", op); got.Code != "FakeAWSBug" {
+	if got := api.Fail("EntityAlreadyExists", "x").Complete("iam", op); got.Code != "FakeAWSBug" {
 		t.Errorf("undeclared error became %+v", got)
 	}
-	for code := range commonErrors {
-		for service, model := range models {
+	for code := range api.CommonErrors {
+		for service, model := range api.Models {
 			for name, op := range model.Operations {
-				if got := fail(code, "x").complete(service, op); got.Code == "" || got.Status < 400 {
+				if got := api.Fail(code, "x").Complete(service, op); got.Code == "" || got.Status < 400 {
 					t.Errorf("%s of %s:%s became %+v", code, service, name, got)
 				}
 			}

@@ -5,6 +5,8 @@ package fakeaws
 
 import (
 	"errors"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"slices"
 	"time"
 )
@@ -62,7 +64,7 @@ func (s *Server) Inject(f Fault) (remove func()) {
 // due returns the faults of this call. The caller holds the lock.
 func (s *Server) due(operation string) (before, after faults) {
 	for _, f := range s.faults {
-		if f.Operation != "" && !like(f.Operation, operation) {
+		if f.Operation != "" && !iampolicy.Like(f.Operation, operation) {
 			continue
 		}
 		f.calls++
@@ -103,15 +105,15 @@ func (r *request) begin() {
 		}
 	}
 	if r.op.open {
-		r.call.Resource = r.params.str("RoleArn")
+		r.call.Resource = r.params.Str("RoleArn")
 	}
 }
 
 func (r *request) finish(err error) {
-	var failure *Error
+	var failure *api.Error
 	switch {
 	case errors.As(err, &failure):
-		r.call.Error = failure.complete(r.service, r.model).Code
+		r.call.Error = failure.Complete(r.service, r.model).Code
 	case err != nil:
 		r.call.Error = Internal.Code
 	}
@@ -123,7 +125,7 @@ func (r *request) finish(err error) {
 // Calls returns the log, in the order of the responses, of the operations that match patterns such as iam:CreateRole or eks:*. Without patterns it
 // returns all.
 func (s *Server) Calls(patterns ...string) []Call {
-	return s.callsWhere(func(c Call) bool { return patterns == nil || anyLike(patterns, c.Operation) })
+	return s.callsWhere(func(c Call) bool { return patterns == nil || iampolicy.AnyLike(patterns, c.Operation) })
 }
 
 // Writes returns the log of the operations that change something, including rejected ones.
@@ -150,3 +152,16 @@ func (s *Server) callsWhere(keep func(Call) bool) []Call {
 	}
 	return out
 }
+
+// Error is an error response of AWS.
+type Error = api.Error
+
+// Failures that can be injected, in addition to any *Error.
+var (
+	// Throttled is the response to too many requests, with each service's own code.
+	Throttled = &api.Error{Code: "Throttling", Message: "Rate exceeded"}
+	// Internal is an internal failure of the service.
+	Internal = &api.Error{Code: "InternalFailure", Message: "The request processing has failed because of an unknown error."}
+	// Cut closes the connection without a response.
+	Cut = &api.Error{Code: "Cut", Message: "the connection is closed without an answer", Status: 499}
+)

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 )
 
 func TestFault_ThrottlingCodes(t *testing.T) {
@@ -114,7 +115,7 @@ func TestFault_HookMayDecideAndBlock(t *testing.T) {
 		t.Errorf("call %+v", c)
 	}
 	noError(t, nil, second(w.root.sts.GetCallerIdentity(t.Context(), nil))) // other calls continue
-	leave <- &Error{Code: "ServiceFailure", Message: "out of order"}
+	leave <- &api.Error{Code: "ServiceFailure", Message: "out of order"}
 	wantType[*types.ServiceFailureException](t, <-done)
 }
 

@@ -5,6 +5,8 @@ package fakeaws
 
 import (
 	"encoding/base64"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"maps"
 	"slices"
 	"strings"
@@ -23,18 +25,18 @@ type role struct {
 	id, name, path, arn, description string
 	created                          time.Time
 	maxSession                       time.Duration
-	trust                            *policy
-	policies                         map[string]*policy
+	trust                            *iampolicy.Policy
+	policies                         map[string]*iampolicy.Policy
 	attached                         []string // ARNs of managed policies
 	boundary                         string   // ARN of a managed policy, or ""
-	tags                             []Tag
+	tags                             []api.Tag
 
 	// hiddenReads and hiddenUntil are the remaining time in which the role is not visible.
 	hiddenReads int
 	hiddenUntil time.Time
 
 	pastPolicies past[policies]
-	pastTags     past[[]Tag]
+	pastTags     past[[]api.Tag]
 }
 
 func iamOperations() []operation {
@@ -46,8 +48,8 @@ func iamOperations() []operation {
 		op.write, op.fails = true, append(fails, op.fails...)
 		return op
 	}
-	in := func(op operation, contexts ...func(*request, conditionContext)) operation {
-		op.context = func(r *request, ctx conditionContext) {
+	in := func(op operation, contexts ...func(*request, iampolicy.Context)) operation {
+		op.context = func(r *request, ctx iampolicy.Context) {
 			for _, context := range contexts {
 				context(r, ctx)
 			}
@@ -81,7 +83,7 @@ func iamOperations() []operation {
 // onRole returns the permission for an action on the role that the request names.
 func onRole(action string) func(*request) []right {
 	return func(r *request) []right {
-		name, a := r.params.str("RoleName"), r.who.account
+		name, a := r.params.Str("RoleName"), r.who.account
 		arn := a.arn("iam", "", "role/"+name)
 		if known := a.role(name); known != nil {
 			arn = known.arn
@@ -91,13 +93,13 @@ func onRole(action string) func(*request) []right {
 }
 
 func createRoleNeeds(r *request) []right {
-	path := r.params.str("Path")
+	path := r.params.Str("Path")
 	if path == "" {
 		path = "/"
 	}
-	arn := r.who.account.arn("iam", "", "role"+path+r.params.str("RoleName"))
+	arn := r.who.account.arn("iam", "", "role"+path+r.params.Str("RoleName"))
 	needs := []right{{"iam:CreateRole", arn}}
-	if r.params.has("Tags") {
+	if r.params.Has("Tags") {
 		needs = append(needs, right{"iam:TagRole", arn})
 	}
 	return needs
@@ -130,7 +132,7 @@ func (a *Account) newRole(name, path, trust string) (*role, error) {
 	}
 	r := &role{
 		id: newID("AROA"), name: name, path: path, arn: a.arn("iam", "", "role"+path+name),
-		created: a.server.now(), maxSession: time.Hour, trust: p, policies: map[string]*policy{},
+		created: a.server.now(), maxSession: time.Hour, trust: p, policies: map[string]*iampolicy.Policy{},
 	}
 	a.server.ids[r.id] = true
 	return r, nil
@@ -143,11 +145,11 @@ func (a *Account) deleteRole(name string) {
 	}
 }
 
-func (a *Account) parseTrust(text string) (*policy, error) {
+func (a *Account) parseTrust(text string) (*iampolicy.Policy, error) {
 	if size(text) > trustQuota {
-		return nil, fail("LimitExceeded", "Cannot exceed quota for ACLSizePerRole: %d", trustQuota)
+		return nil, api.Fail("LimitExceeded", "Cannot exceed quota for ACLSizePerRole: %d", trustQuota)
 	}
-	return parsePolicy(text, a.server.resolve(a.Partition))
+	return iampolicy.Parse(text, resolverOf(a.server, a.Partition))
 }
 
 // size returns the size of a policy as the quotas count it.
@@ -163,7 +165,7 @@ func size(text string) int {
 
 // find returns the role that the request names. Writes also find a role that is not visible yet.
 func (r *request) find() (*role, error) {
-	name := r.params.str("RoleName")
+	name := r.params.Str("RoleName")
 	look := r.who.account.seen
 	if r.op.write {
 		look = r.who.account.role
@@ -171,13 +173,13 @@ func (r *request) find() (*role, error) {
 	if found := look(name); found != nil {
 		return found, nil
 	}
-	return nil, fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+	return nil, api.Fail("NoSuchEntity", "The role with name %s cannot be found.", name)
 }
 
 func createRole(r *request) (any, error) {
-	a, name, path := r.who.account, r.params.str("RoleName"), r.params.str("Path")
-	boundary := r.params.str("PermissionsBoundary")
-	if r.params.has("PermissionsBoundary") {
+	a, name, path := r.who.account, r.params.Str("RoleName"), r.params.Str("Path")
+	boundary := r.params.Str("PermissionsBoundary")
+	if r.params.Has("PermissionsBoundary") {
 		if err := a.checkBoundary(boundary); err != nil {
 			return nil, err
 		}
@@ -186,27 +188,27 @@ func createRole(r *request) (any, error) {
 		path = "/"
 	}
 	if a.role(name) != nil {
-		return nil, fail("EntityAlreadyExists", "Role with name %s already exists.", name)
+		return nil, api.Fail("EntityAlreadyExists", "Role with name %s already exists.", name)
 	}
 	if a.roleQuota > 0 && len(a.roles) >= a.roleQuota {
-		return nil, fail("LimitExceeded", "Cannot exceed quota for RolesPerAccount: %d", a.roleQuota)
+		return nil, api.Fail("LimitExceeded", "Cannot exceed quota for RolesPerAccount: %d", a.roleQuota)
 	}
-	tags, err := withTags(nil, r.params.tags("Tags"))
+	tags, err := withTags(nil, r.params.Tags("Tags"))
 	if err != nil {
 		return nil, err
 	}
-	created, err := a.newRole(name, path, r.params.str("AssumeRolePolicyDocument"))
+	created, err := a.newRole(name, path, r.params.Str("AssumeRolePolicyDocument"))
 	if err != nil {
 		return nil, err
 	}
-	created.description, created.tags, created.boundary = r.params.str("Description"), tags, boundary
-	created.maxSession = time.Duration(r.params.num("MaxSessionDuration", 3600)) * time.Second
+	created.description, created.tags, created.boundary = r.params.Str("Description"), tags, boundary
+	created.maxSession = time.Duration(r.params.Num("MaxSessionDuration", 3600)) * time.Second
 	created.hiddenReads = r.delay.reads
 	if r.delay.until > 0 {
 		created.hiddenUntil = r.now().Add(r.delay.until)
 	}
 	a.roles[strings.ToLower(name)] = created
-	return struct{ Role xmlRole }{a.xmlRole(created)}, nil
+	return struct{ Role xmlRole }{newXMLRole(a, created)}, nil
 }
 
 func getRole(r *request) (any, error) {
@@ -214,10 +216,10 @@ func getRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := r.who.account.xmlRole(found)
-	seen := r.seenPolicies(found)
-	shown.AssumeRolePolicyDocument, shown.PermissionsBoundary = uriEncode(r.who.account.trustText(seen.trust), true), newXMLBoundary(seen.boundary)
-	shown.Tags = r.seenTags(found)
+	shown := newXMLRole(r.who.account, found)
+	seen := seenPolicies(r, found)
+	shown.AssumeRolePolicyDocument, shown.PermissionsBoundary = api.URIEncode(trustText(r.who.account, seen.trust), true), newXMLBoundary(seen.boundary)
+	shown.Tags = seenTags(r, found)
 	return struct{ Role xmlRole }{shown}, nil
 }
 
@@ -227,10 +229,10 @@ func deleteRole(r *request) (any, error) {
 		return nil, err
 	}
 	if len(found.attached) > 0 {
-		return nil, fail("DeleteConflict", "Cannot delete entity, must detach all policies first.")
+		return nil, api.Fail("DeleteConflict", "Cannot delete entity, must detach all policies first.")
 	}
 	if len(found.policies) > 0 {
-		return nil, fail("DeleteConflict", "Cannot delete entity, must delete policies first.")
+		return nil, api.Fail("DeleteConflict", "Cannot delete entity, must delete policies first.")
 	}
 	r.who.account.deleteRole(found.name)
 	return nil, nil
@@ -241,11 +243,11 @@ func updateAssumeRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.who.account.parseTrust(r.params.str("PolicyDocument"))
+	p, err := r.who.account.parseTrust(r.params.Str("PolicyDocument"))
 	if err != nil {
 		return nil, err
 	}
-	r.keepPolicies(found)
+	keepPolicies(r, found)
 	found.trust = p
 	return nil, nil
 }
@@ -255,40 +257,40 @@ func putRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, text := r.params.str("PolicyName"), r.params.str("PolicyDocument")
-	p, err := parsePolicy(text, nil)
+	name, text := r.params.Str("PolicyName"), r.params.Str("PolicyDocument")
+	p, err := iampolicy.Parse(text, nil)
 	if err != nil {
 		return nil, err
 	}
 	total := size(text)
 	for other, p := range found.policies {
 		if other != name {
-			total += size(p.text)
+			total += size(p.Text)
 		}
 	}
 	if total > inlineQuota {
-		return nil, fail("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", inlineQuota, found.name)
+		return nil, api.Fail("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", inlineQuota, found.name)
 	}
-	r.keepPolicies(found)
+	keepPolicies(r, found)
 	found.policies[name] = p
 	return nil, nil
 }
 
 // findPolicy returns the inline policy that the request names.
-func (r *request) findPolicy() (*role, *policy, error) {
+func (r *request) findPolicy() (*role, *iampolicy.Policy, error) {
 	found, err := r.find()
 	if err != nil {
 		return nil, nil, err
 	}
-	name := r.params.str("PolicyName")
+	name := r.params.Str("PolicyName")
 	all := found.policies
 	if !r.op.write {
-		all = r.seenPolicies(found).inline
+		all = seenPolicies(r, found).inline
 	}
 	if p := all[name]; p != nil {
 		return found, p, nil
 	}
-	return nil, nil, fail("NoSuchEntity", "The role policy with name %s cannot be found.", name)
+	return nil, nil, api.Fail("NoSuchEntity", "The role policy with name %s cannot be found.", name)
 }
 
 func getRolePolicy(r *request) (any, error) {
@@ -296,7 +298,7 @@ func getRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ RoleName, PolicyName, PolicyDocument string }{found.name, r.params.str("PolicyName"), uriEncode(p.text, true)}, nil
+	return struct{ RoleName, PolicyName, PolicyDocument string }{found.name, r.params.Str("PolicyName"), api.URIEncode(p.Text, true)}, nil
 }
 
 func deleteRolePolicy(r *request) (any, error) {
@@ -304,8 +306,8 @@ func deleteRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.keepPolicies(found)
-	delete(found.policies, r.params.str("PolicyName"))
+	keepPolicies(r, found)
+	delete(found.policies, r.params.Str("PolicyName"))
 	return nil, nil
 }
 
@@ -318,12 +320,12 @@ func listRolePolicies(r *request) (any, error) {
 		PolicyNames []string `xml:"PolicyNames>member"`
 		page
 	}
-	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(r.seenPolicies(found).inline)), func(s string) string { return s })
+	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(seenPolicies(r, found).inline)), func(s string) string { return s })
 	return out, err
 }
 
 func (r *request) pathPrefix() string {
-	if prefix := r.params.str("PathPrefix"); prefix != "" {
+	if prefix := r.params.Str("PathPrefix"); prefix != "" {
 		return prefix
 	}
 	return "/"
@@ -345,7 +347,7 @@ func listRoles(r *request) (any, error) {
 	var err error
 	some, out.page, err = paginate(r, all, func(r *role) string { return r.name })
 	for _, found := range some {
-		x := a.xmlRole(found)
+		x := newXMLRole(a, found)
 		x.Tags, x.PermissionsBoundary = nil, nil // as in AWS, only reads of one role return them
 		out.Roles = append(out.Roles, x)
 	}
@@ -359,16 +361,16 @@ type page struct {
 
 // paginate returns the page of a sorted list that the request is for.
 func paginate[T any](r *request, all []T, key func(T) string) ([]T, page, error) {
-	if marker := r.params.str("Marker"); marker != "" {
+	if marker := r.params.Str("Marker"); marker != "" {
 		last, err := base64.RawURLEncoding.DecodeString(marker)
 		if err != nil {
-			return nil, page{}, fail("ValidationError", "Invalid Marker.")
+			return nil, page{}, api.Fail("ValidationError", "Invalid Marker.")
 		}
 		for len(all) > 0 && strings.ToLower(key(all[0])) <= strings.ToLower(string(last)) {
 			all = all[1:]
 		}
 	}
-	if n := r.params.num("MaxItems", 100); n < len(all) {
+	if n := r.params.Num("MaxItems", 100); n < len(all) {
 		return all[:n], page{true, base64.RawURLEncoding.EncodeToString([]byte(key(all[n-1])))}, nil
 	}
 	return all, page{}, nil

@@ -3,7 +3,10 @@
 
 package fakeaws
 
-import "strings"
+import (
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
+	"strings"
+)
 
 // identity is a caller: a user, a session of a role or, with neither, the root user of the account.
 type identity struct {
@@ -44,15 +47,15 @@ func (i identity) userID() string {
 	return i.account.ID
 }
 
-func (i identity) policies() []*policy {
+func (i identity) policies() []*iampolicy.Policy {
 	switch {
 	case i.role != nil:
-		out := make([]*policy, 0, len(i.role.policies))
+		out := make([]*iampolicy.Policy, 0, len(i.role.policies))
 		for _, p := range i.role.policies {
 			out = append(out, p)
 		}
 		for _, arn := range i.role.attached {
-			out = append(out, i.account.managedPolicy(arn))
+			out = append(out, managedPolicy(i.account, arn))
 		}
 		return out
 	case i.user != nil:
@@ -62,8 +65,8 @@ func (i identity) policies() []*policy {
 }
 
 // context returns the condition keys of the caller.
-func (i identity) context() conditionContext {
-	ctx := conditionContext{}
+func (i identity) context() iampolicy.Context {
+	ctx := iampolicy.Context{}
 	if i.account == nil {
 		return ctx // no caller: AssumeRoleWithWebIdentity
 	}
@@ -72,45 +75,45 @@ func (i identity) context() conditionContext {
 	case i.role != nil:
 		kind = "AssumedRole"
 		for _, tag := range i.role.tags {
-			ctx.set("aws:PrincipalTag/"+tag.Key, tag.Value)
+			ctx.Set("aws:PrincipalTag/"+tag.Key, tag.Value)
 		}
 	case i.user != nil:
 		kind = "User"
-		ctx.set("aws:username", i.user.name)
+		ctx.Set("aws:username", i.user.name)
 	}
-	ctx.set("aws:PrincipalArn", i.principal())
-	ctx.set("aws:PrincipalAccount", i.account.ID)
-	ctx.set("aws:PrincipalType", kind)
-	ctx.set("aws:userid", i.userID())
+	ctx.Set("aws:PrincipalArn", i.principal())
+	ctx.Set("aws:PrincipalAccount", i.account.ID)
+	ctx.Set("aws:PrincipalType", kind)
+	ctx.Set("aws:userid", i.userID())
 	return ctx
 }
 
 // may decides by the identity's own policies.
-func (i identity) may(action, resource string, ctx conditionContext) effect {
+func (i identity) may(action, resource string, ctx iampolicy.Context) iampolicy.Effect {
 	if i.isRoot() {
-		return allowed
+		return iampolicy.Allowed
 	}
-	return i.bounded(decide(i.policies(), action, resource, ctx), action, resource, ctx)
+	return i.bounded(iampolicy.Decide(i.policies(), action, resource, ctx), action, resource, ctx)
 }
 
 // is reports whether a trust policy matches this identity, and whether only because it names the whole account.
-func (i identity) is(p principal) (matches, byAccount bool) {
+func (i identity) is(p iampolicy.Principal) (matches, byAccount bool) {
 	switch {
-	case i.account == nil || p.aws == "":
+	case i.account == nil || p.AWS == "":
 		return false, false
-	case p.aws == "*":
+	case p.AWS == "*":
 		return true, false
-	case p.id == i.account.ID:
+	case p.ID == i.account.ID:
 		return true, true
 	case i.role != nil:
-		return p.id == i.role.id || p.id == i.userID(), false
+		return p.ID == i.role.id || p.ID == i.userID(), false
 	}
-	return p.id == i.userID(), false
+	return p.ID == i.userID(), false
 }
 
-// resolve returns a resolver of ARNs, account numbers and unique IDs to unique IDs. It does not find new roles that are not visible yet. The caller
+// resolverOf returns a resolver of ARNs, account numbers and unique IDs to unique IDs. It does not find new roles that are not visible yet. The caller
 // holds the lock.
-func (s *Server) resolve(partition string) resolver {
+func resolverOf(s *Server, partition string) iampolicy.Resolver {
 	return func(name string) (string, bool) {
 		if a := s.accounts[name]; a != nil {
 			return name, a.Partition == partition
@@ -146,13 +149,13 @@ func (s *Server) resolve(partition string) resolver {
 }
 
 // trustText returns the trust policy like AWS: with the unique ID in place of a deleted principal.
-func (a *Account) trustText(trust *policy) string {
-	text := trust.text
-	for _, s := range trust.statements {
-		for _, p := range s.principals {
-			id, _, _ := strings.Cut(p.id, ":")
-			if strings.HasPrefix(p.aws, "arn:") && a.server.accounts[id] == nil && !a.server.ids[id] {
-				text = strings.ReplaceAll(text, `"`+p.aws+`"`, `"`+p.id+`"`)
+func trustText(a *Account, trust *iampolicy.Policy) string {
+	text := trust.Text
+	for _, s := range trust.Statements {
+		for _, p := range s.Principals {
+			id, _, _ := strings.Cut(p.ID, ":")
+			if strings.HasPrefix(p.AWS, "arn:") && a.server.accounts[id] == nil && !a.server.ids[id] {
+				text = strings.ReplaceAll(text, `"`+p.AWS+`"`, `"`+p.ID+`"`)
 			}
 		}
 	}

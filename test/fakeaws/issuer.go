@@ -4,9 +4,7 @@
 package fakeaws
 
 import (
-	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,17 +22,6 @@ type Issuer struct {
 
 	key    *ecdsa.PrivateKey
 	server *Server
-}
-
-// AddIssuer adds the OIDC provider of a new issuer, such as oidc.eks.us-west-2.amazonaws.com/id/ABC.
-func (a *Account) AddIssuer(provider string) (*Issuer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	i := &Issuer{URL: "https://" + provider, Provider: provider, key: key, server: a.server}
-	a.AddOIDCProvider(i.URL, []crypto.PublicKey{key.Public()})
-	return i, nil
 }
 
 // Token returns a token for AWS of a ServiceAccount: system:serviceaccount:<namespace>:<name>.

@@ -4,6 +4,8 @@
 package fakeaws
 
 import (
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"maps"
 	"slices"
 	"time"
@@ -22,13 +24,6 @@ type Lag struct {
 	Policies, Tags Delay
 	// Entries is for access entries with all their fields. The authentication of tokens reads them, too.
 	Entries Delay
-}
-
-// SetLag delays later writes. There is no delay by default.
-func (s *Server) SetLag(l Lag) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lag = l
 }
 
 // past is the state of something before the last writes. It is empty if nothing is delayed.
@@ -65,28 +60,28 @@ func (p *past[T]) age(d time.Duration) { p.until = p.until.Add(-d) }
 
 // policies are all policies of a role.
 type policies struct {
-	trust    *policy
-	inline   map[string]*policy
+	trust    *iampolicy.Policy
+	inline   map[string]*iampolicy.Policy
 	attached []string
 	boundary string
 }
 
 // keepPolicies must be called before a role's policies change, and keepTags before its tags do.
-func (r *request) keepPolicies(of *role) {
+func keepPolicies(r *request, of *role) {
 	of.pastPolicies.keep(policies{of.trust, maps.Clone(of.policies), slices.Clone(of.attached), of.boundary}, r.lag.Policies, r.now())
 }
 
-func (r *request) keepTags(of *role) { of.pastTags.keep(slices.Clone(of.tags), r.lag.Tags, r.now()) }
+func keepTags(r *request, of *role) { of.pastTags.keep(slices.Clone(of.tags), r.lag.Tags, r.now()) }
 
 // seenPolicies and seenTags return the values for a read of a role.
-func (r *request) seenPolicies(of *role) policies {
+func seenPolicies(r *request, of *role) policies {
 	return of.pastPolicies.seen(policies{of.trust, of.policies, of.attached, of.boundary}, r.now())
 }
 
-func (r *request) seenTags(of *role) []Tag { return of.pastTags.seen(of.tags, r.now()) }
+func seenTags(r *request, of *role) []api.Tag { return of.pastTags.seen(of.tags, r.now()) }
 
 // keepEntry must be called before the entry of a principal is created, changed or deleted.
-func (r *request) keepEntry(c *cluster, principal string) {
+func keepEntry(r *request, c *cluster, principal string) {
 	var was *AccessEntry
 	if e := c.entries[principal]; e != nil {
 		whole := e.copy()
@@ -100,7 +95,7 @@ func (r *request) keepEntry(c *cluster, principal string) {
 }
 
 // seenEntry returns the entry of a principal for a read, or nil.
-func (s *Server) seenEntry(c *cluster, principal string) *AccessEntry {
+func seenEntry(s *Server, c *cluster, principal string) *AccessEntry {
 	if p := c.pastEntries[principal]; p != nil {
 		return p.seen(c.entries[principal], s.now())
 	}

@@ -4,7 +4,7 @@
 package fakeaws
 
 import (
-	"maps"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"time"
 )
 
@@ -38,15 +38,6 @@ func AWSLimits() Limits {
 	}
 }
 
-// SetLimits throttles later calls, by the server's clock. Without limits, which is the default, nothing is throttled. A throttled call takes no
-// token.
-func (s *Server) SetLimits(l Limits) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limits = Limits{Each: maps.Clone(l.Each), Shared: maps.Clone(l.Shared)}
-	s.buckets = map[string]*bucket{}
-}
-
 type bucket struct {
 	tokens float64
 	filled time.Time
@@ -65,7 +56,7 @@ func (b *bucket) take(l Limit, now time.Time) bool {
 }
 
 // throttled returns the error for a call beyond its limit, or nil. The caller holds the lock.
-func (r *request) throttled() error {
+func throttled(r *request) error {
 	operation := r.op.action()
 	if r.op.open {
 		return nil // there is no account for it
@@ -80,7 +71,7 @@ func (r *request) throttled() error {
 	}{{r.limits.Each, false}, {r.limits.Shared, true}} {
 		pattern := ""
 		for p := range limits.of {
-			if like(p, operation) && len(p) > len(pattern) {
+			if iampolicy.Like(p, operation) && len(p) > len(pattern) {
 				pattern = p
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 )
 
 // calls are calls of each kind that are only rejected because of a limit.
@@ -90,7 +91,7 @@ func TestAWSLimits_ApplyToAllOperations(t *testing.T) {
 				if l.Burst < 1 || l.PerSecond <= 0 {
 					t.Errorf("%s: %+v lets nothing pass", pattern, l)
 				}
-				if like(pattern, name) {
+				if iampolicy.Like(pattern, name) {
 					n++
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 )
 
 // raw sends a signed request that the SDK would not send.
@@ -23,7 +24,7 @@ func (w *world) raw(t *testing.T, service, method, path, body string) (int, stri
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	err := v4.NewSigner().SignHTTP(t.Context(), aws.Credentials{AccessKeyID: root.AccessKeyID, SecretAccessKey: root.SecretAccessKey},
-		r, hexHash([]byte(body)), service, region, time.Now())
+		r, api.HexHash([]byte(body)), service, region, time.Now())
 	noError(t, nil, err)
 	resp := must(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()

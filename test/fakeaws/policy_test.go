@@ -5,6 +5,7 @@ package fakeaws
 
 import (
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"strings"
 	"testing"
 )
@@ -19,12 +20,12 @@ func TestLike_MatchesAWSWildcards(t *testing.T) {
 		{"*:role/ocm-hub-*", "arn:aws:iam::1:role/hub-1", false}, {"a*b*c", "aXbbYc", true}, {"a*b*c", "aXc", false},
 		{"*a", "aaab", false}, {"*ab", "aaab", true}, {"a**", "a", true}, {"a[b]", "ab", false},
 	} {
-		if got := like(tc.pattern, tc.s); got != tc.want {
+		if got := iampolicy.Like(tc.pattern, tc.s); got != tc.want {
 			t.Errorf("like(%q, %q) = %v", tc.pattern, tc.s, got)
 		}
 	}
 	// Matching a pattern with many stars must be fast.
-	if like(strings.Repeat("*a", 1000), strings.Repeat("a", 10000)+"b") {
+	if iampolicy.Like(strings.Repeat("*a", 1000), strings.Repeat("a", 10000)+"b") {
 		t.Error("a pattern with many stars matches what ends otherwise")
 	}
 }
@@ -64,18 +65,18 @@ func TestCondition_MatchesAWSDocumentation(t *testing.T) {
 		{`"ForAllValues:StringEquals":{"aws:none":"b"}`, true},
 		{`"ForAnyValue:StringEquals":{"aws:none":"b"}`, false},
 	} {
-		p, err := parsePolicy(fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"a:b","Resource":"*","Condition":{%s}}]}`, tc.condition), nil)
+		p, err := iampolicy.Parse(fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"a:b","Resource":"*","Condition":{%s}}]}`, tc.condition), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx := conditionContext{}
+		ctx := iampolicy.Context{}
 		for key, values := range map[string][]string{
 			"aws:PrincipalTag/team": {"blue"}, "aws:PrincipalTag/copy": {"blue"}, "aws:PrincipalTag/stage": {"dev"},
 			"aws:PrincipalArn": {"arn:aws:iam::1:role/x"}, "aws:flag": {"true"}, "aws:list": {"a", "b"},
 		} {
-			ctx.set(key, values...)
+			ctx.Set(key, values...)
 		}
-		if got := decide([]*policy{p}, "a:b", "r", ctx) == allowed; got != tc.want {
+		if got := iampolicy.Decide([]*iampolicy.Policy{p}, "a:b", "r", ctx) == iampolicy.Allowed; got != tc.want {
 			t.Errorf("%s: %v", tc.condition, got)
 		}
 	}
@@ -86,9 +87,9 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add(trust("*"))
 	f.Add(creatorTrust("arn:aws:iam::1:oidc-provider/x"))
 	f.Fuzz(func(_ *testing.T, text string) {
-		for _, resolve := range []resolver{nil, func(string) (string, bool) { return "x", true }} {
-			if p, err := parsePolicy(text, resolve); err == nil {
-				decide([]*policy{p}, "sts:AssumeRole", "r", conditionContext{})
+		for _, resolve := range []iampolicy.Resolver{nil, func(string) (string, bool) { return "x", true }} {
+			if p, err := iampolicy.Parse(text, resolve); err == nil {
+				iampolicy.Decide([]*iampolicy.Policy{p}, "sts:AssumeRole", "r", iampolicy.Context{})
 			}
 		}
 	})

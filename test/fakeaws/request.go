@@ -8,6 +8,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"io"
 	"net/http"
 	"net/url"
@@ -23,8 +25,8 @@ type request struct {
 	service string
 	region  string
 	op      *operation
-	model   *operationModel
-	params  params
+	model   *api.OperationModel
+	params  api.Params
 	who     identity
 	http    *http.Request
 	call    Call
@@ -42,7 +44,7 @@ type operation struct {
 	// needs returns the necessary permissions. The first resource is the one in the log.
 	needs func(*request) []right
 	// context adds the condition keys of the request to those of the caller.
-	context func(*request, conditionContext)
+	context func(*request, iampolicy.Context)
 	// run executes the operation. Its result is encoded as XML or JSON.
 	run func(*request) (any, error)
 }
@@ -66,9 +68,9 @@ const maxBody = 1 << 20
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := &request{Server: s, id: newUUID(), http: r}
 	out, err := req.handle()
-	var failure *Error
+	var failure *api.Error
 	if err != nil && !errors.As(err, &failure) {
-		failure = &Error{Code: Internal.Code, Message: err.Error()}
+		failure = &api.Error{Code: Internal.Code, Message: err.Error()}
 	}
 	if failure != nil && failure.Code == Cut.Code {
 		panic(http.ErrAbortHandler)
@@ -79,7 +81,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // the SDK corrects its clock by it
 	w.Header().Set("X-Amzn-Requestid", req.id)
 	if failure != nil {
-		req.answerError(w, failure.complete(req.service, req.model))
+		req.answerError(w, failure.Complete(req.service, req.model))
 		return
 	}
 	req.answer(w, out)
@@ -91,27 +93,27 @@ func (r *request) handle() (any, error) {
 	r.http.Body = http.MaxBytesReader(nil, r.http.Body, maxBody)
 	body, err := io.ReadAll(r.http.Body)
 	if err != nil {
-		return nil, fail("ValidationError", "the body is longer than %d bytes", maxBody)
+		return nil, api.Fail("ValidationError", "the body is longer than %d bytes", maxBody)
 	}
-	sig, sigErr := parseSignature(r.http)
+	sig, sigErr := api.ParseSignature(r.http)
 	if err := r.identify(sig, body); err != nil {
 		return nil, err
 	}
 	if sigErr != nil {
-		return nil, fail("IncompleteSignature", "%v", sigErr)
+		return nil, api.Fail("IncompleteSignature", "%v", sigErr)
 	}
 	r.mu.Lock()
 	if sig != nil {
 		r.who, err = r.authenticate(sig, body)
 		if err == nil {
-			r.region = sig.region
+			r.region = sig.Region
 		}
 	} else if !r.op.open {
-		err = fail("MissingAuthenticationToken", "Request is missing Authentication Token")
+		err = api.Fail("MissingAuthenticationToken", "Request is missing Authentication Token")
 	}
 	r.begin()
 	if err == nil {
-		err = r.throttled()
+		err = throttled(r)
 	}
 	var before, after faults
 	if err == nil {
@@ -134,8 +136,8 @@ func (r *request) handle() (any, error) {
 
 // act validates, authorizes and executes the call.
 func (r *request) act() (any, error) {
-	if faults := models[r.service].validate(r.model, r.params); len(faults) > 0 {
-		return nil, fail("ValidationError", "%d validation error(s) detected: %s", len(faults), strings.Join(faults, "; "))
+	if faults := api.Models[r.service].Validate(r.model, r.params); len(faults) > 0 {
+		return nil, api.Fail("ValidationError", "%d validation error(s) detected: %s", len(faults), strings.Join(faults, "; "))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,15 +149,15 @@ func (r *request) act() (any, error) {
 		}
 	}
 	out, err := r.op.run(r)
-	var failure *Error
+	var failure *api.Error
 	if errors.As(err, &failure) && failure.Status == 0 && !r.op.mayFail(failure.Code) {
-		return nil, &Error{"FakeAWSBug", r.op.action() + " is not said to fail so: " + failure.Error(), http.StatusNotImplemented}
+		return nil, &api.Error{Code: "FakeAWSBug", Message: r.op.action() + " is not said to fail so: " + failure.Error(), Status: http.StatusNotImplemented}
 	}
 	return out, err
 }
 
 func (op *operation) mayFail(code string) bool {
-	_, common := commonErrors[code]
+	_, common := api.CommonErrors[code]
 	for _, c := range op.fails {
 		common = common || c == code
 	}
@@ -168,20 +170,20 @@ func (r *request) authorise(need right) error {
 		r.op.context(r, ctx)
 	}
 	if need.action == tagResourceAction && r.tagging == TagsRefused {
-		return fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s with an explicit deny in a service control policy",
+		return api.Fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s with an explicit deny in a service control policy",
 			r.who.arn(), need.action, need.resource)
 	}
-	if r.who.may(need.action, need.resource, ctx) == allowed {
+	if r.who.may(need.action, need.resource, ctx) == iampolicy.Allowed {
 		return nil
 	}
-	return fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s because no identity-based policy allows the %s action",
+	return api.Fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s because no identity-based policy allows the %s action",
 		r.who.arn(), need.action, need.resource, need.action)
 }
 
 // identify determines the operation and its parameters.
-func (r *request) identify(sig *signature, body []byte) error {
+func (r *request) identify(sig *api.Signature, body []byte) error {
 	if sig != nil {
-		r.service, r.region = sig.service, sig.region
+		r.service, r.region = sig.Service, sig.Region
 	} else if path := r.http.URL.Path; strings.HasPrefix(path, "/clusters") || strings.HasPrefix(path, "/tags/") {
 		r.service = "eks"
 	}
@@ -191,7 +193,7 @@ func (r *request) identify(sig *signature, body []byte) error {
 		var err error
 		form, err = url.ParseQuery(string(body))
 		if err != nil {
-			return fail("ValidationError", "%v", err)
+			return api.Fail("ValidationError", "%v", err)
 		}
 		for key, v := range r.http.URL.Query() {
 			form[key] = v
@@ -204,34 +206,34 @@ func (r *request) identify(sig *signature, body []byte) error {
 			}
 		}
 	}
-	model, ok := models[r.service]
+	model, ok := api.Models[r.service]
 	if !ok {
-		return fail("InvalidAction", "fakeaws has no service %q", r.service)
+		return api.Fail("InvalidAction", "fakeaws has no service %q", r.service)
 	}
 	var raw map[string]any
 	if r.service == "eks" {
 		rawPath, _, _ := strings.Cut(r.http.RequestURI, "?")
-		action, raw = model.route(r.http.Method, rawPath)
+		action, raw = model.Route(r.http.Method, rawPath)
 	} else if version := form.Get("Version"); version != model.APIVersion {
-		return fail("InvalidAction", "Could not find operation %s for version %s", action, version)
+		return api.Fail("InvalidAction", "Could not find operation %s for version %s", action, version)
 	}
 	r.op, r.model = operations[r.service+":"+action], model.Operations[action]
 	if r.op == nil || r.model == nil {
-		return fail("InvalidAction", "fakeaws does not serve %s of %s (%s %s)", action, r.service, r.http.Method, r.http.URL.Path)
+		return api.Fail("InvalidAction", "fakeaws does not serve %s of %s (%s %s)", action, r.service, r.http.Method, r.http.URL.Path)
 	}
 	if r.service != "eks" {
-		p, err := model.fromForm(r.model, form)
+		p, err := model.FromForm(r.model, form)
 		if err != nil {
-			return fail("ValidationError", "%v", err)
+			return api.Fail("ValidationError", "%v", err)
 		}
 		r.params = p
 		return nil
 	}
-	model.fromURLQuery(r.model, r.http.URL.Query(), raw)
+	model.FromURLQuery(r.model, r.http.URL.Query(), raw)
 	if len(body) > 0 {
 		var inBody map[string]any
 		if err := json.Unmarshal(body, &inBody); err != nil {
-			return fail("ValidationError", "%v", err)
+			return api.Fail("ValidationError", "%v", err)
 		}
 		for key, v := range inBody {
 			raw[key] = v
@@ -245,35 +247,35 @@ func (r *request) identify(sig *signature, body []byte) error {
 var regionalHost = regexp.MustCompile(`^(?:sts|eks)\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::443)?$`)
 
 // authenticate returns the identity of a signature. The caller holds the lock.
-func (r *request) authenticate(sig *signature, body []byte) (identity, error) {
-	invalid := fail("InvalidClientTokenId", "The security token included in the request is invalid.")
-	key := r.keys[sig.accessKey]
-	if key == nil || key.who.account.Partition != partitionOf(sig.region) {
+func (r *request) authenticate(sig *api.Signature, body []byte) (identity, error) {
+	invalid := api.Fail("InvalidClientTokenId", "The security token included in the request is invalid.")
+	key := r.keys[sig.AccessKey]
+	if key == nil || key.who.account.Partition != partitionOf(sig.Region) {
 		return identity{}, invalid
 	}
-	if m := regionalHost.FindStringSubmatch(r.http.Host); m != nil && m[1] != sig.region {
-		return identity{}, fail("SignatureDoesNotMatch", "Credential should be scoped to a valid region.")
+	if m := regionalHost.FindStringSubmatch(r.http.Host); m != nil && m[1] != sig.Region {
+		return identity{}, api.Fail("SignatureDoesNotMatch", "Credential should be scoped to a valid region.")
 	}
-	if !sig.matches(r.http, body, key.secret) {
-		return identity{}, fail("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+	if !sig.Matches(r.http, body, key.secret) {
+		return identity{}, api.Fail("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
 			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
-	r.signatures[sig.accessKey] = append(r.signatures[sig.accessKey], sig.value)
+	r.signatures[sig.AccessKey] = append(r.signatures[sig.AccessKey], sig.Value)
 	now := r.now()
-	const layout = sigTime
-	if earliest := now.Add(-sigValidity); sig.at.Before(earliest) {
-		return identity{}, fail("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 15 min.)",
-			sig.at.Format(layout), earliest.UTC().Format(layout), now.UTC().Format(layout))
-	} else if latest := now.Add(sigValidity); sig.at.After(latest) {
-		return identity{}, fail("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 15 min.)",
-			sig.at.Format(layout), latest.UTC().Format(layout), now.UTC().Format(layout))
+	const layout = api.SigTime
+	if earliest := now.Add(-api.SigValidity); sig.At.Before(earliest) {
+		return identity{}, api.Fail("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 15 min.)",
+			sig.At.Format(layout), earliest.UTC().Format(layout), now.UTC().Format(layout))
+	} else if latest := now.Add(api.SigValidity); sig.At.After(latest) {
+		return identity{}, api.Fail("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 15 min.)",
+			sig.At.Format(layout), latest.UTC().Format(layout), now.UTC().Format(layout))
 	}
 	// When a role is deleted, its sessions become invalid, also if a new role has its name.
-	if key.token != sig.token || (key.who.role != nil && !r.ids[key.who.role.id]) {
+	if key.token != sig.Token || (key.who.role != nil && !r.ids[key.who.role.id]) {
 		return identity{}, invalid
 	}
 	if !key.expires.IsZero() && !now.Before(key.expires) {
-		return identity{}, fail("ExpiredToken", "The security token included in the request is expired")
+		return identity{}, api.Fail("ExpiredToken", "The security token included in the request is expired")
 	}
 	return key.who, nil
 }
@@ -294,7 +296,7 @@ func (r *request) answer(w http.ResponseWriter, out any) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml")
-	namespace := models[r.service].XMLNamespace
+	namespace := api.Models[r.service].XMLNamespace
 	_, _ = fmt.Fprintf(w, "<%sResponse xmlns=%q>\n", r.op.name, namespace)
 	if r.model.Result != "" {
 		_ = xml.NewEncoder(w).EncodeElement(out, xml.StartElement{Name: xml.Name{Local: r.model.Result}})
@@ -302,7 +304,7 @@ func (r *request) answer(w http.ResponseWriter, out any) {
 	_, _ = fmt.Fprintf(w, "\n<ResponseMetadata><RequestId>%s</RequestId></ResponseMetadata>\n</%sResponse>\n", r.id, r.op.name)
 }
 
-func (r *request) answerError(w http.ResponseWriter, e *Error) {
+func (r *request) answerError(w http.ResponseWriter, e *api.Error) {
 	if r.service == "eks" {
 		w.Header().Set("X-Amzn-Errortype", e.Code)
 		r.answerJSON(w, e.Status, map[string]string{"message": e.Message})
@@ -312,7 +314,7 @@ func (r *request) answerError(w http.ResponseWriter, e *Error) {
 	if e.Status >= http.StatusInternalServerError {
 		fault = "Receiver"
 	}
-	if m := models[r.service]; m != nil {
+	if m := api.Models[r.service]; m != nil {
 		namespace = m.XMLNamespace
 	}
 	type detail struct{ Type, Code, Message string }

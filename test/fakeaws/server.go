@@ -8,11 +8,16 @@ package fakeaws
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base32"
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/proxy"
+	"maps"
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +27,7 @@ import (
 type Server struct {
 	url  string
 	http *http.Server
-	tls  *interceptor
+	tls  *proxy.Interceptor
 
 	mu       sync.Mutex
 	now      func() time.Time
@@ -70,7 +75,7 @@ func Start(seed uint64) (*Server, error) {
 
 		signatures: map[string][]string{},
 	}
-	s.tls, err = newInterceptor(http.HandlerFunc(s.serve))
+	s.tls, err = proxy.NewInterceptor(http.HandlerFunc(s.serve))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +88,7 @@ func Start(seed uint64) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
-		s.tls.connect(w, r)
+		s.tls.Connect(w, r)
 	case strings.HasPrefix(r.URL.Path, webhookPath):
 		s.tokenWebhook(w, r)
 	default:
@@ -105,7 +110,7 @@ func (s *Server) Env() map[string]string {
 }
 
 // CA returns the certificate, in PEM, of the authority that has signed the certificates of AWS's host names behind the proxy.
-func (s *Server) CA() []byte { return s.tls.caPEM }
+func (s *Server) CA() []byte { return s.tls.CAPEM }
 
 // Close stops the server and closes all connections.
 func (s *Server) Close() {
@@ -113,7 +118,7 @@ func (s *Server) Close() {
 	cancel() // do not wait for clients that keep connections open
 	_ = s.http.Shutdown(ctx)
 	_ = s.http.Close()
-	s.tls.close()
+	s.tls.Close()
 }
 
 // SetClock sets the server's clock.
@@ -205,4 +210,41 @@ func newUUID() string {
 	_, _ = rand.Read(u[:])
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// SetLag delays later writes. There is no delay by default.
+func (s *Server) SetLag(l Lag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = l
+}
+
+// SetLimits throttles later calls, by the server's clock. Without limits, which is the default, nothing is throttled. A throttled call takes no
+// token.
+func (s *Server) SetLimits(l Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = Limits{Each: maps.Clone(l.Each), Shared: maps.Clone(l.Shared)}
+	s.buckets = map[string]*bucket{}
+}
+
+// SetTagging sets what EKS requires from now on.
+func (s *Server) SetTagging(t Tagging) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tagging = t
+}
+
+// InProcess returns a client that calls this server without a network: for tests with many calls, and for testing/synctest bubbles, which cannot wait
+// for a network. The server itself is started outside of the bubble, and uses the time of the bubble.
+func (s *Server) InProcess() *http.Client {
+	return &http.Client{Transport: proxy.InProcess{Handler: s}}
+}
+
+// HTTPClient returns a client that uses AWS's own host names for this server.
+func (s *Server) HTTPClient() *http.Client {
+	roots := x509.NewCertPool()
+	roots.AddCert(s.tls.CA)
+	proxy, _ := url.Parse(s.url) // it is our own URL
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }

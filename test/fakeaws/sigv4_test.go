@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 )
 
 // TestSignature_AWSExample is the example of AWS's documentation on Signature Version 4.
@@ -32,14 +33,14 @@ func TestSignature_AWSExample(t *testing.T) {
 	r.Header.Set("X-Amz-Date", "20150830T123600Z")
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, "+
 		"SignedHeaders=content-type;host;x-amz-date, Signature="+value)
-	sig, err := parseSignature(r)
+	sig, err := api.ParseSignature(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sig.matches(r, nil, secret) {
+	if !sig.Matches(r, nil, secret) {
 		t.Error("the signature of the example is refused")
 	}
-	if sig.matches(r, nil, secret+"x") || sig.matches(r, []byte("x"), secret) {
+	if sig.Matches(r, nil, secret+"x") || sig.Matches(r, []byte("x"), secret) {
 		t.Error("another secret or another body is taken for signed")
 	}
 }
@@ -107,7 +108,7 @@ func TestSignature_CoversWholeRequest(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("X-Amz-Meta", "signed")
 		err := v4.NewSigner().SignHTTP(t.Context(), aws.Credentials{AccessKeyID: root.AccessKeyID, SecretAccessKey: root.SecretAccessKey},
-			r, hexHash([]byte(body)), "iam", region, time.Now())
+			r, api.HexHash([]byte(body)), "iam", region, time.Now())
 		noError(t, nil, err)
 		return r
 	}

@@ -4,6 +4,9 @@
 package fakeaws
 
 import (
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
+	"github.com/clusterhub/clusterhub/test/fakeaws/jwt"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +19,7 @@ func stsOperations() []operation {
 	return []operation{
 		// Whether a role may be assumed also depends on its trust policy, so assumeRole decides.
 		{service: "sts", name: "AssumeRole", free: true, run: assumeRole, needs: func(r *request) []right {
-			return []right{{"sts:AssumeRole", r.params.str("RoleArn")}}
+			return []right{{"sts:AssumeRole", r.params.Str("RoleArn")}}
 		}},
 		{service: "sts", name: "AssumeRoleWithWebIdentity", open: true, free: true, run: assumeRoleWithWebIdentity,
 			fails: []string{"InvalidIdentityToken", "ExpiredTokenException", "IDPRejectedClaim"}},
@@ -33,12 +36,12 @@ func getCallerIdentity(r *request) (any, error) {
 
 // target returns the role that the request wants to assume, or nil.
 func (r *request) target() (*Account, *role) {
-	part := strings.SplitN(r.params.str("RoleArn"), ":", 6)
+	part := strings.SplitN(r.params.Str("RoleArn"), ":", 6)
 	if len(part) != 6 || part[2] != "iam" || r.accounts[part[4]] == nil {
 		return nil, nil
 	}
 	a := r.accounts[part[4]]
-	if found := a.seen(part[5][strings.LastIndex(part[5], "/")+1:]); found != nil && found.arn == r.params.str("RoleArn") {
+	if found := a.seen(part[5][strings.LastIndex(part[5], "/")+1:]); found != nil && found.arn == r.params.Str("RoleArn") {
 		return a, found
 	}
 	return a, nil
@@ -47,8 +50,8 @@ func (r *request) target() (*Account, *role) {
 // plain rejects parameters that would change the session's permissions, rather than ignoring them.
 func (r *request) plain() error {
 	for _, name := range []string{"Policy", "PolicyArns", "Tags", "TransitiveTagKeys", "SerialNumber", "ProvidedContexts", "SourceIdentity"} {
-		if r.params.has(name) {
-			return unsupported(name + " of " + r.op.name)
+		if r.params.Has(name) {
+			return api.Unsupported(name + " of " + r.op.name)
 		}
 	}
 	return nil
@@ -59,23 +62,23 @@ func assumeRole(r *request) (any, error) {
 		return nil, err
 	}
 	if r.who.isRoot() {
-		return nil, fail("AccessDenied", "Roles may not be assumed by root accounts.")
+		return nil, api.Fail("AccessDenied", "Roles may not be assumed by root accounts.")
 	}
-	refused := fail("AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s", r.who.arn(), r.params.str("RoleArn"))
+	refused := api.Fail("AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s", r.who.arn(), r.params.Str("RoleArn"))
 	a, wanted := r.target()
 	if wanted == nil || a.Partition != r.who.account.Partition {
 		return nil, refused
 	}
 	ctx := r.who.context()
-	if id := r.params.str("ExternalId"); id != "" {
-		ctx.set("sts:ExternalId", id)
+	if id := r.params.Str("ExternalId"); id != "" {
+		ctx.Set("sts:ExternalId", id)
 	}
-	ctx.set("sts:RoleSessionName", r.params.str("RoleSessionName"))
+	ctx.Set("sts:RoleSessionName", r.params.Str("RoleSessionName"))
 	own := r.who.may("sts:AssumeRole", wanted.arn, ctx)
-	trust, byAccount := wanted.trust.decideTrust("sts:AssumeRole", ctx, r.who.is)
+	trust, byAccount := wanted.trust.DecideTrust("sts:AssumeRole", ctx, r.who.is)
 	// In the role's own account its trust policy is enough, if it names the caller and not just the account.
 	enough := !byAccount && a == r.who.account
-	if own == denied || trust != allowed || (own != allowed && !enough) {
+	if own == iampolicy.Denied || trust != iampolicy.Allowed || (own != iampolicy.Allowed && !enough) {
 		return nil, refused
 	}
 	longest := wanted.maxSession
@@ -89,50 +92,50 @@ func assumeRoleWithWebIdentity(r *request) (any, error) {
 	if err := r.plain(); err != nil {
 		return nil, err
 	}
-	refused := fail("AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
+	refused := api.Fail("AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
 	a, wanted := r.target()
 	if a == nil {
 		return nil, refused
 	}
-	token, err := parseToken(r.params.str("WebIdentityToken"))
+	token, err := jwt.Parse(r.params.Str("WebIdentityToken"))
 	if err != nil {
-		return nil, fail("InvalidIdentityToken", "The ID Token provided is not a valid JWT: %v", err)
+		return nil, api.Fail("InvalidIdentityToken", "The ID Token provided is not a valid JWT: %v", err)
 	}
 	from := a.providers[strings.TrimPrefix(token.Issuer, "https://")]
 	if from == nil || !strings.HasPrefix(token.Issuer, "https://") {
-		return nil, fail("InvalidIdentityToken", "No OpenIDConnect provider found in your account for %s", token.Issuer)
+		return nil, api.Fail("InvalidIdentityToken", "No OpenIDConnect provider found in your account for %s", token.Issuer)
 	}
-	if !slices.ContainsFunc(from.keys, token.signedBy) {
-		return nil, fail("InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider, or the signature is wrong")
+	if !slices.ContainsFunc(from.keys, token.SignedBy) {
+		return nil, api.Fail("InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider, or the signature is wrong")
 	}
 	now := r.now()
 	if expiry := time.Unix(int64(token.Expiry), 0); !now.Before(expiry) {
-		return nil, fail("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time %d",
+		return nil, api.Fail("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time %d",
 			now.Unix(), expiry.Unix())
 	}
-	if before := time.Unix(int64(token.NotBefore), 0); now.Add(sigValidity).Before(before) {
-		return nil, fail("InvalidIdentityToken", "Token is not yet valid")
+	if before := time.Unix(int64(token.NotBefore), 0); now.Add(api.SigValidity).Before(before) {
+		return nil, api.Fail("InvalidIdentityToken", "Token is not yet valid")
 	}
 	i := slices.IndexFunc(token.Audience, func(audience string) bool { return slices.Contains(from.audiences, audience) })
 	if i < 0 {
-		return nil, fail("InvalidIdentityToken", "Incorrect token audience")
+		return nil, api.Fail("InvalidIdentityToken", "Incorrect token audience")
 	}
 	audience := token.Audience[i]
 	if token.Subject == "" {
-		return nil, fail("InvalidIdentityToken", "Missing a required claim: sub")
+		return nil, api.Fail("InvalidIdentityToken", "Missing a required claim: sub")
 	}
 	if wanted == nil {
 		return nil, refused
 	}
 	ctx := identity{}.context()
-	ctx.set(from.name+":sub", token.Subject)
-	ctx.set(from.name+":aud", audience)
-	ctx.set("aws:FederatedProvider", from.arn)
-	ctx.set("sts:RoleSessionName", r.params.str("RoleSessionName"))
-	trust, _ := wanted.trust.decideTrust("sts:AssumeRoleWithWebIdentity", ctx, func(p principal) (bool, bool) {
-		return p.federated == from.arn, false
+	ctx.Set(from.name+":sub", token.Subject)
+	ctx.Set(from.name+":aud", audience)
+	ctx.Set("aws:FederatedProvider", from.arn)
+	ctx.Set("sts:RoleSessionName", r.params.Str("RoleSessionName"))
+	trust, _ := wanted.trust.DecideTrust("sts:AssumeRoleWithWebIdentity", ctx, func(p iampolicy.Principal) (bool, bool) {
+		return p.Federated == from.arn, false
 	})
-	if trust != allowed {
+	if trust != iampolicy.Allowed {
 		return nil, refused
 	}
 	out, err := r.session(a, wanted, wanted.maxSession)
@@ -157,14 +160,14 @@ type session struct {
 
 func (r *request) session(a *Account, of *role, longest time.Duration) (session, error) {
 	var out session
-	duration := time.Duration(r.params.num("DurationSeconds", 3600)) * time.Second
+	duration := time.Duration(r.params.Num("DurationSeconds", 3600)) * time.Second
 	if duration > longest {
 		if longest < of.maxSession {
-			return out, fail("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
+			return out, api.Fail("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
 		}
-		return out, fail("ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+		return out, api.Fail("ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 	}
-	who := identity{account: a, role: of, session: r.params.str("RoleSessionName")}
+	who := identity{account: a, role: of, session: r.params.Str("RoleSessionName")}
 	key, expires := r.newKey(who, duration)
 	out.Credentials.AccessKeyID, out.Credentials.SecretAccessKey, out.Credentials.SessionToken = key.AccessKeyID, key.SecretAccessKey, key.SessionToken
 	out.Credentials.Expiration = xmlTime(expires)

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 	"io"
 	"net/http"
 	"net/url"
@@ -32,19 +33,6 @@ const (
 // uses access entries and SetAWSAuth, depending on the authentication mode of the cluster. The response has the version of the request.
 func (s *Server) TokenWebhookURL(clusterARN string) string {
 	return s.url + webhookPath + url.PathEscape(clusterARN)
-}
-
-// SetAWSAuth sets the authenticator for the users in a cluster's ConfigMap aws-auth, such as aws-iam-authenticator. The token webhook calls it for
-// tokens without an access entry, unless the authentication mode of the cluster is API.
-func (a *Account) SetAWSAuth(clusterARN string, webhook http.Handler) error {
-	a.server.mu.Lock()
-	defer a.server.mu.Unlock()
-	c := a.clusters[clusterARN]
-	if c == nil {
-		return errors.New("there is no cluster " + clusterARN)
-	}
-	c.awsAuth = webhook
-	return nil
 }
 
 // awsAuthOf returns the authenticator for tokens for which a cluster has no access entry, or nil.
@@ -118,8 +106,8 @@ func (s *Server) Authenticate(clusterARN, token string) (UserInfo, error) {
 	name := clusterARN[strings.LastIndex(clusterARN, "/")+1:]
 	r.RequestURI = r.URL.RequestURI()
 	r.Header.Set("X-K8s-Aws-Id", name)
-	sig, err := parseSignature(r)
-	if err != nil || sig == nil || !strings.Contains(";"+strings.Join(sig.headers, ";")+";", ";x-k8s-aws-id;") {
+	sig, err := api.ParseSignature(r)
+	if err != nil || sig == nil || !strings.Contains(";"+strings.Join(sig.Headers, ";")+";", ";x-k8s-aws-id;") {
 		return UserInfo{}, errors.New("the token is not signed for a cluster")
 	}
 	req := &request{Server: s, http: r}
@@ -137,7 +125,7 @@ func (s *Server) Authenticate(clusterARN, token string) (UserInfo, error) {
 		if c == nil {
 			continue
 		}
-		if e := s.seenEntry(c, who.principal()); e != nil && strings.HasPrefix(who.userID()+":", e.PrincipalID+":") {
+		if e := seenEntry(s, c, who.principal()); e != nil && strings.HasPrefix(who.userID()+":", e.PrincipalID+":") {
 			return UserInfo{
 				Username: strings.NewReplacer("{{SessionName}}", strings.ReplaceAll(who.session, "@", "-"), "{{SessionNameRaw}}", who.session).Replace(e.Username),
 				UID:      "aws-iam-authenticator:" + who.account.ID + ":" + e.PrincipalID,

@@ -11,7 +11,7 @@ import (
 )
 
 // generatedFile is the file that fakeaws embeds.
-const generatedFile = "../model.json"
+const generatedFile = "../api/model.json"
 
 func TestGenerate_FileIsUpToDateWithAWSModels(t *testing.T) {
 	want, err := generate()

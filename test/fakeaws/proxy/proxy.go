@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package proxy
 
 import (
 	"crypto/ecdsa"
@@ -14,16 +14,15 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"sync"
 	"time"
 )
 
-// interceptor serves AWS's host names to clients that use the proxy.
-type interceptor struct {
-	caPEM []byte
-	ca    *x509.Certificate
+// Interceptor serves AWS's host names to clients that use the proxy.
+type Interceptor struct {
+	CAPEM []byte
+	CA    *x509.Certificate
 	key   *ecdsa.PrivateKey
 	http  *http.Server
 	conns *connListener
@@ -35,7 +34,7 @@ type interceptor struct {
 // awsHost matches the hosts that the proxy serves itself. It forwards to no other hosts.
 var awsHost = regexp.MustCompile(`^[a-z0-9.-]+\.amazonaws\.com(\.cn)?:443$`)
 
-func newInterceptor(handler http.Handler) (*interceptor, error) {
+func NewInterceptor(handler http.Handler) (*Interceptor, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -53,8 +52,8 @@ func newInterceptor(handler http.Handler) (*interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &interceptor{
-		caPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), ca: ca, key: key,
+	i := &Interceptor{
+		CAPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), CA: ca, key: key,
 		http: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}, certs: map[string]*tls.Certificate{},
 		conns: &connListener{conns: make(chan net.Conn), closed: make(chan struct{})},
 	}
@@ -62,9 +61,9 @@ func newInterceptor(handler http.Handler) (*interceptor, error) {
 	return i, nil
 }
 
-func (i *interceptor) close() { _ = i.http.Close() }
+func (i *Interceptor) Close() { _ = i.http.Close() }
 
-func (i *interceptor) connect(w http.ResponseWriter, r *http.Request) {
+func (i *Interceptor) Connect(w http.ResponseWriter, r *http.Request) {
 	if !awsHost.MatchString(r.Host) {
 		http.Error(w, "fakeaws is a proxy to AWS only, not to "+r.Host, http.StatusForbidden)
 		return
@@ -86,7 +85,7 @@ func (i *interceptor) connect(w http.ResponseWriter, r *http.Request) {
 }
 
 // certificate creates a certificate for the host that the client requests.
-func (i *interceptor) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (i *Interceptor) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if c := i.certs[hello.ServerName]; c != nil {
@@ -94,10 +93,10 @@ func (i *interceptor) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(int64(len(i.certs) + 2)), DNSNames: []string{hello.ServerName},
-		NotBefore: i.ca.NotBefore, NotAfter: i.ca.NotAfter,
+		NotBefore: i.CA.NotBefore, NotAfter: i.CA.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, i.ca, i.key.Public(), i.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, i.CA, i.key.Public(), i.key)
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +127,3 @@ func (l *connListener) Close() error {
 }
 
 func (l *connListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-// HTTPClient returns a client that uses AWS's own host names for this server.
-func (s *Server) HTTPClient() *http.Client {
-	roots := x509.NewCertPool()
-	roots.AddCert(s.tls.ca)
-	proxy, _ := url.Parse(s.url) // it is our own URL
-	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots}}}
-}

@@ -1,19 +1,20 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package iampolicy
 
 import (
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// conditionContext has the values of the condition keys of a request. Keys are in lower case.
-type conditionContext map[string][]string
+// Context has the values of the condition keys of a request. Keys are in lower case.
+type Context map[string][]string
 
-func (c conditionContext) set(key string, values ...string) { c[strings.ToLower(key)] = values }
+func (c Context) Set(key string, values ...string) { c[strings.ToLower(key)] = values }
 
 type condition struct {
 	test                     func(wanted, got string) bool
@@ -27,7 +28,7 @@ type condition struct {
 var operators = map[string]func(wanted, got string) bool{
 	"stringequals":           func(wanted, got string) bool { return wanted == got },
 	"stringequalsignorecase": strings.EqualFold,
-	"stringlike":             like,
+	"stringlike":             Like,
 	"arnequals":              arnLike,
 	"arnlike":                arnLike,
 	"bool":                   strings.EqualFold,
@@ -41,7 +42,7 @@ func arnLike(wanted, got string) bool {
 		return false
 	}
 	for i := range w {
-		if !like(w[i], g[i]) {
+		if !Like(w[i], g[i]) {
 			return false
 		}
 	}
@@ -65,12 +66,12 @@ func newCondition(operator, key string, wanted []string) (*condition, error) {
 	}
 	c.test = operators[name]
 	if c.test == nil {
-		return nil, malformed("Invalid Condition type : %s (or one that fakeaws does not know)", operator)
+		return nil, api.Malformed("Invalid Condition type : %s (or one that fakeaws does not know)", operator)
 	}
 	return c, nil
 }
 
-func (c *condition) holds(ctx conditionContext) bool {
+func (c *condition) holds(ctx Context) bool {
 	got := ctx[c.key]
 	if c.null {
 		return slices.Contains(c.wanted, fmt.Sprint(len(got) == 0))
@@ -90,7 +91,7 @@ func (c *condition) holds(ctx conditionContext) bool {
 var policyVariable = regexp.MustCompile(`\$\{([^}]+)\}`)
 
 // expand replaces policy variables, such as ${aws:PrincipalTag/team}.
-func (c conditionContext) expand(text string) string {
+func (c Context) expand(text string) string {
 	return policyVariable.ReplaceAllStringFunc(text, func(variable string) string {
 		if v := c[strings.ToLower(variable[2:len(variable)-1])]; len(v) == 1 {
 			return v[0]

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package proxy
 
 import (
 	"bufio"
@@ -11,14 +11,11 @@ import (
 	"net/http/httptest"
 )
 
-// InProcess returns a client that calls this server without a network: for tests with many calls, and for testing/synctest bubbles, which cannot wait
-// for a network. The server itself is started outside of the bubble, and uses the time of the bubble.
-func (s *Server) InProcess() *http.Client { return &http.Client{Transport: inProcess{s}} }
-
-type inProcess struct{ server *Server }
+// InProcess serves requests with a handler, without a network.
+type InProcess struct{ Handler http.Handler }
 
 // RoundTrip implements http.RoundTripper. It encodes the request as for a network, so that the server gets the same data.
-func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
+func (p InProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 	var wire bytes.Buffer
 	if err := request.Write(&wire); err != nil {
 		return nil, err
@@ -37,7 +34,7 @@ func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 			answered <- w
 		}()
 		recorder := httptest.NewRecorder()
-		p.server.ServeHTTP(recorder, received.WithContext(request.Context()))
+		p.Handler.ServeHTTP(recorder, received.WithContext(request.Context()))
 		w = recorder
 	}()
 	select {

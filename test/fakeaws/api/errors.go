@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package api
 
 import (
 	"fmt"
@@ -18,31 +18,21 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Failures that can be injected, in addition to any *Error.
-var (
-	// Throttled is the response to too many requests, with each service's own code.
-	Throttled = &Error{Code: "Throttling", Message: "Rate exceeded"}
-	// Internal is an internal failure of the service.
-	Internal = &Error{Code: "InternalFailure", Message: "The request processing has failed because of an unknown error."}
-	// Cut closes the connection without a response.
-	Cut = &Error{Code: "Cut", Message: "the connection is closed without an answer", Status: 499}
-)
-
-func fail(code, format string, args ...any) *Error {
+func Fail(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func malformed(format string, args ...any) error {
-	return fail("MalformedPolicyDocument", format, args...)
+func Malformed(format string, args ...any) error {
+	return Fail("MalformedPolicyDocument", format, args...)
 }
 
-// unsupported returns the error for features of AWS that fakeaws does not support.
-func unsupported(what string) error {
+// Unsupported returns the error for features of AWS that fakeaws does not support.
+func Unsupported(what string) error {
 	return &Error{"FakeAWSUnsupported", "fakeaws does not know " + what, http.StatusNotImplemented}
 }
 
-// commonErrors are possible for any operation and are not in the models. EKS, with its protocol, uses other names.
-var commonErrors = map[string]struct {
+// CommonErrors are possible for any operation and are not in the models. EKS, with its protocol, uses other names.
+var CommonErrors = map[string]struct {
 	status  int
 	eksCode string
 }{
@@ -61,9 +51,9 @@ var commonErrors = map[string]struct {
 // eksValidation are the codes that an EKS operation may have for an invalid request, the preferred first.
 var eksValidation = []string{"InvalidParameterException", "InvalidRequestException", "BadRequestException", "ClientException"}
 
-// complete sets the status, and the code of the service. An error that AWS does not return for this operation is a bug of fakeaws, which tests must
+// Complete sets the status, and the code of the service. An error that AWS does not return for this operation is a bug of fakeaws, which tests must
 // not mistake for AWS's behavior.
-func (e *Error) complete(service string, op *operationModel) *Error {
+func (e *Error) Complete(service string, op *OperationModel) *Error {
 	if e.Status != 0 {
 		return e
 	}
@@ -74,7 +64,7 @@ func (e *Error) complete(service string, op *operationModel) *Error {
 			return &out
 		}
 	}
-	common, ok := commonErrors[e.Code]
+	common, ok := CommonErrors[e.Code]
 	if !ok {
 		return &Error{"FakeAWSBug", "AWS's model does not declare for this operation: " + e.Error(), http.StatusNotImplemented}
 	}

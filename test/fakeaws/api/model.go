@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package api
 
 import (
 	_ "embed"
@@ -17,21 +17,21 @@ import (
 	"unicode/utf8"
 )
 
-//go:generate sh -c "cd models && go run . > ../model.json.new && mv ../model.json.new ../model.json"
+//go:generate sh -c "cd ../models && go run . > ../api/model.json.new && mv ../api/model.json.new ../api/model.json"
 
 // modelJSON has the parts of AWS's API models for the operations that are served here.
 //
 //go:embed model.json
 var modelJSON []byte
 
-type serviceModel struct {
+type ServiceModel struct {
 	APIVersion   string
 	XMLNamespace string
-	Operations   map[string]*operationModel
+	Operations   map[string]*OperationModel
 	Shapes       map[string]*shape
 }
 
-type operationModel struct {
+type OperationModel struct {
 	Method, URI, Input, Result string
 	Errors                     map[string]int
 }
@@ -50,8 +50,8 @@ type shape struct {
 
 type shapeRef struct{ Shape, Location, Name string }
 
-var models = func() map[string]*serviceModel {
-	var all struct{ Services map[string]*serviceModel }
+var Models = func() map[string]*ServiceModel {
+	var all struct{ Services map[string]*ServiceModel }
 	if err := json.Unmarshal(modelJSON, &all); err != nil {
 		panic(fmt.Sprintf("model.json: %v", err))
 	}
@@ -65,8 +65,8 @@ var models = func() map[string]*serviceModel {
 	return all.Services
 }()
 
-// route returns the operation of a REST request and the parameters in its path.
-func (m *serviceModel) route(method, rawPath string) (name string, params map[string]any) {
+// Route returns the operation of a REST request and the parameters in its path.
+func (m *ServiceModel) Route(method, rawPath string) (name string, params map[string]any) {
 	parts := strings.Split(rawPath, "/")
 next:
 	for name, op := range m.Operations {
@@ -94,7 +94,7 @@ next:
 }
 
 // memberAt returns the input member that the request has at that location.
-func (m *serviceModel) memberAt(op *operationModel, location, name string) string {
+func (m *ServiceModel) memberAt(op *OperationModel, location, name string) string {
 	for member, r := range m.Shapes[op.Input].Members {
 		if r.Location == location && r.Name == name {
 			return member
@@ -103,8 +103,8 @@ func (m *serviceModel) memberAt(op *operationModel, location, name string) strin
 	return name
 }
 
-// fromURLQuery adds the parameters in the query string of a REST request.
-func (m *serviceModel) fromURLQuery(op *operationModel, query url.Values, params map[string]any) {
+// FromURLQuery adds the parameters in the query string of a REST request.
+func (m *ServiceModel) FromURLQuery(op *OperationModel, query url.Values, params map[string]any) {
 	for name, values := range query {
 		member := m.memberAt(op, "querystring", name)
 		r, ok := m.Shapes[op.Input].Members[member]
@@ -121,8 +121,8 @@ func (m *serviceModel) fromURLQuery(op *operationModel, query url.Values, params
 	}
 }
 
-// fromForm returns the parameters of a request in AWS's query protocol, such as Tags.member.1.Key=a.
-func (m *serviceModel) fromForm(op *operationModel, form url.Values) (map[string]any, error) {
+// FromForm returns the parameters of a request in AWS's query protocol, such as Tags.member.1.Key=a.
+func (m *ServiceModel) FromForm(op *OperationModel, form url.Values) (map[string]any, error) {
 	left := maps.Clone(form)
 	for key := range left {
 		if key == "Action" || key == "Version" || strings.HasPrefix(strings.ToLower(key), "x-amz-") {
@@ -140,7 +140,7 @@ func (m *serviceModel) fromForm(op *operationModel, form url.Values) (map[string
 }
 
 // take removes the value at a key from form and returns it, or nil if there is none.
-func (m *serviceModel) take(s *shape, key string, form url.Values) any {
+func (m *ServiceModel) take(s *shape, key string, form url.Values) any {
 	under := func(name string) string { return strings.TrimPrefix(key+"."+name, ".") }
 	switch s.Type {
 	case "structure":
@@ -178,12 +178,12 @@ func (m *serviceModel) take(s *shape, key string, form url.Values) any {
 	return nil
 }
 
-// validate returns violations of AWS's model in the parameters.
-func (m *serviceModel) validate(op *operationModel, params map[string]any) []string {
+// Validate returns violations of AWS's model in the parameters.
+func (m *ServiceModel) Validate(op *OperationModel, params map[string]any) []string {
 	return m.check(m.Shapes[op.Input], "", params)
 }
 
-func (m *serviceModel) check(s *shape, at string, value any) []string {
+func (m *ServiceModel) check(s *shape, at string, value any) []string {
 	var faults []string
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("Value at '%s' failed to satisfy constraint: %s", at, fmt.Sprintf(format, args...)))
@@ -268,15 +268,15 @@ func (m *serviceModel) check(s *shape, at string, value any) []string {
 	return faults
 }
 
-// params are the parameters of a request that has been validated against the model.
-type params map[string]any
+// Params are the parameters of a request that has been validated against the model.
+type Params map[string]any
 
-func (p params) has(name string) bool { return p[name] != nil }
+func (p Params) Has(name string) bool { return p[name] != nil }
 
-func (p params) str(name string) string { s, _ := p[name].(string); return s }
+func (p Params) Str(name string) string { s, _ := p[name].(string); return s }
 
-// num returns a number, or fallback if the request does not have it.
-func (p params) num(name string, fallback int) int {
+// Num returns a number, or fallback if the request does not have it.
+func (p Params) Num(name string, fallback int) int {
 	switch v := p[name].(type) {
 	case float64:
 		return int(v)
@@ -288,7 +288,7 @@ func (p params) num(name string, fallback int) int {
 	return fallback
 }
 
-func (p params) strs(name string) []string {
+func (p Params) Strs(name string) []string {
 	list, _ := p[name].([]any)
 	out := make([]string, 0, len(list))
 	for _, v := range list {
@@ -298,19 +298,25 @@ func (p params) strs(name string) []string {
 	return out
 }
 
-// tags reads tags in either form: a list of keys and values, or a map.
-func (p params) tags(name string) []Tag {
+// Tags reads tags in either form: a list of keys and values, or a map.
+func (p Params) Tags(name string) []Tag {
 	var out []Tag
 	switch v := p[name].(type) {
 	case []any:
 		for _, element := range v {
 			tag, _ := element.(map[string]any)
-			out = append(out, Tag{params(tag).str("Key"), params(tag).str("Value")})
+			out = append(out, Tag{Params(tag).Str("Key"), Params(tag).Str("Value")})
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, Tag{key, params(v).str(key)})
+			out = append(out, Tag{key, Params(v).Str(key)})
 		}
 	}
 	return out
+}
+
+// Tag is a tag.
+type Tag struct {
+	Key   string `json:"Key" xml:"Key"`
+	Value string `json:"Value" xml:"Value"`
 }

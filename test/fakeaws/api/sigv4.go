@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package api
 
 import (
 	"crypto/hmac"
@@ -23,33 +23,33 @@ import (
 
 const (
 	sigAlgorithm = "AWS4-HMAC-SHA256"
-	sigTime      = "20060102T150405Z"
-	// sigValidity is the largest difference between the time of a signature and the server's. For STS it is also the validity of a presigned URL,
+	SigTime      = "20060102T150405Z"
+	// SigValidity is the largest difference between the time of a signature and the server's. For STS it is also the validity of a presigned URL,
 	// whatever its X-Amz-Expires is.
-	sigValidity = 15 * time.Minute
+	SigValidity = 15 * time.Minute
 )
 
-type signature struct {
-	accessKey, date, region, service string
+type Signature struct {
+	AccessKey, date, Region, Service string
 
-	headers   []string
-	value     string
-	at        time.Time
-	token     string
+	Headers   []string
+	Value     string
+	At        time.Time
+	Token     string
 	presigned bool
 }
 
-// parseSignature returns nil if the request has no signature.
-func parseSignature(r *http.Request) (*signature, error) {
+// ParseSignature returns nil if the request has no signature.
+func ParseSignature(r *http.Request) (*Signature, error) {
 	var credential, headers, at string
-	sig := &signature{}
+	sig := &Signature{}
 	if query := r.URL.Query(); query.Get("X-Amz-Algorithm") != "" {
 		if query.Get("X-Amz-Algorithm") != sigAlgorithm {
 			return nil, errors.New("unsupported X-Amz-Algorithm")
 		}
 		sig.presigned = true
 		credential, headers, at = query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Date")
-		sig.value, sig.token = query.Get("X-Amz-Signature"), query.Get("X-Amz-Security-Token")
+		sig.Value, sig.Token = query.Get("X-Amz-Signature"), query.Get("X-Amz-Security-Token")
 		if expires := query.Get("X-Amz-Expires"); expires != "" {
 			if n, err := strconv.Atoi(expires); err != nil || n < 0 || n > 7*24*3600 {
 				return nil, errors.New("X-Amz-Expires must be a number of seconds, at most a week")
@@ -71,42 +71,42 @@ func parseSignature(r *http.Request) (*signature, error) {
 			case "SignedHeaders":
 				headers = value
 			case "Signature":
-				sig.value = value
+				sig.Value = value
 			}
 		}
-		at, sig.token = r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Security-Token")
+		at, sig.Token = r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Security-Token")
 	}
 	scope := strings.Split(credential, "/")
-	if len(scope) != 5 || scope[4] != "aws4_request" || headers == "" || sig.value == "" {
+	if len(scope) != 5 || scope[4] != "aws4_request" || headers == "" || sig.Value == "" {
 		return nil, errors.New("the signature needs Credential=key/date/region/service/aws4_request, SignedHeaders and Signature")
 	}
-	sig.accessKey, sig.date, sig.region, sig.service = scope[0], scope[1], scope[2], scope[3]
-	sig.headers = strings.Split(headers, ";")
+	sig.AccessKey, sig.date, sig.Region, sig.Service = scope[0], scope[1], scope[2], scope[3]
+	sig.Headers = strings.Split(headers, ";")
 	var err error
-	sig.at, err = time.Parse(sigTime, at)
+	sig.At, err = time.Parse(SigTime, at)
 	if err != nil || !strings.HasPrefix(at, sig.date) {
 		return nil, errors.New("X-Amz-Date must be a time, of the date in the credential scope")
 	}
-	if !slices.Contains(sig.headers, "host") {
+	if !slices.Contains(sig.Headers, "host") {
 		return nil, errors.New("'host' must be a 'SignedHeader'")
 	}
 	for name := range r.Header {
 		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, "x-amz-") && !slices.Contains(sig.headers, lower) {
+		if strings.HasPrefix(lower, "x-amz-") && !slices.Contains(sig.Headers, lower) {
 			return nil, errors.New("'" + lower + "' must be a 'SignedHeader'")
 		}
 	}
 	return sig, nil
 }
 
-// matches reports whether the holder of secret signed exactly this request.
-func (sig *signature) matches(r *http.Request, body []byte, secret string) bool {
-	bodyHash := hexHash(body)
+// Matches reports whether the holder of secret signed exactly this request.
+func (sig *Signature) Matches(r *http.Request, body []byte, secret string) bool {
+	bodyHash := HexHash(body)
 	if claimed := r.Header.Get("X-Amz-Content-Sha256"); claimed != "" && claimed != bodyHash {
 		return false
 	}
 	var headers strings.Builder
-	for _, name := range sig.headers {
+	for _, name := range sig.Headers {
 		headers.WriteString(name + ":" + headerValue(r, name) + "\n")
 	}
 	path, _, _ := strings.Cut(r.RequestURI, "?")
@@ -114,18 +114,18 @@ func (sig *signature) matches(r *http.Request, body []byte, secret string) bool 
 		path = "/"
 	}
 	canonical := strings.Join([]string{
-		r.Method, uriEncode(path, false), canonicalQuery(r.URL.Query()), headers.String(), strings.Join(sig.headers, ";"), bodyHash,
+		r.Method, URIEncode(path, false), canonicalQuery(r.URL.Query()), headers.String(), strings.Join(sig.Headers, ";"), bodyHash,
 	}, "\n")
-	scope := strings.Join([]string{sig.date, sig.region, sig.service, "aws4_request"}, "/")
-	toSign := strings.Join([]string{sigAlgorithm, sig.at.Format(sigTime), scope, hexHash([]byte(canonical))}, "\n")
+	scope := strings.Join([]string{sig.date, sig.Region, sig.Service, "aws4_request"}, "/")
+	toSign := strings.Join([]string{sigAlgorithm, sig.At.Format(SigTime), scope, HexHash([]byte(canonical))}, "\n")
 
 	key := []byte("AWS4" + secret)
-	for _, part := range []string{sig.date, sig.region, sig.service, "aws4_request", toSign} {
+	for _, part := range []string{sig.date, sig.Region, sig.Service, "aws4_request", toSign} {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(part))
 		key = mac.Sum(nil)
 	}
-	return subtle.ConstantTimeCompare([]byte(hex.EncodeToString(key)), []byte(sig.value)) == 1
+	return subtle.ConstantTimeCompare([]byte(hex.EncodeToString(key)), []byte(sig.Value)) == 1
 }
 
 func headerValue(r *http.Request, name string) string {
@@ -145,14 +145,14 @@ func headerValue(r *http.Request, name string) string {
 func canonicalQuery(query url.Values) string {
 	var pairs []string
 	for _, key := range slices.SortedFunc(maps.Keys(query), func(a, b string) int {
-		return strings.Compare(uriEncode(a, true), uriEncode(b, true))
+		return strings.Compare(URIEncode(a, true), URIEncode(b, true))
 	}) {
 		if key == "X-Amz-Signature" {
 			continue
 		}
 		var values []string
 		for _, v := range query[key] {
-			values = append(values, uriEncode(key, true)+"="+uriEncode(v, true))
+			values = append(values, URIEncode(key, true)+"="+URIEncode(v, true))
 		}
 		slices.Sort(values)
 		pairs = append(pairs, values...)
@@ -160,8 +160,8 @@ func canonicalQuery(query url.Values) string {
 	return strings.Join(pairs, "&")
 }
 
-// uriEncode encodes all but the unreserved characters according to RFC 3986, with upper-case digits.
-func uriEncode(s string, slash bool) string {
+// URIEncode encodes all but the unreserved characters according to RFC 3986, with upper-case digits.
+func URIEncode(s string, slash bool) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(s) {
@@ -176,7 +176,7 @@ func uriEncode(s string, slash bool) string {
 	return b.String()
 }
 
-func hexHash(data []byte) string {
+func HexHash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

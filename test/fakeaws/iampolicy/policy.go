@@ -1,49 +1,47 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package iampolicy
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/api"
 	"io"
 	"slices"
 	"strings"
 )
 
-// AllowAll is the identity policy of an administrator.
-const AllowAll = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
-
-// policy is a document that has been validated.
-type policy struct {
-	text       string
-	statements []statement
+// Policy is a document that has been validated.
+type Policy struct {
+	Text       string
+	Statements []Statement
 }
 
-type statement struct {
+type Statement struct {
 	allow                                        bool
 	actions, notActions, resources, notResources []string
-	principals                                   []principal
+	Principals                                   []Principal
 	conditions                                   []condition
 }
 
-// principal is a principal of a trust policy. For a role or user it has the unique ID at the time when the policy was written, as in AWS: another
+// Principal is a principal of a trust policy. For a role or user it has the unique ID at the time when the policy was written, as in AWS: another
 // role of the same name is a different principal.
-type principal struct {
-	federated string // ARN of the provider
-	aws       string // as written: "*", an account, or an ARN
-	id        string
+type Principal struct {
+	Federated string // ARN of the provider
+	AWS       string // as written: "*", an account, or an ARN
+	ID        string
 }
 
-// list is a JSON string or array of strings.
-type list []string
+// List is a JSON string or array of strings.
+type List []string
 
-func (l *list) UnmarshalJSON(data []byte) error {
+func (l *List) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
-		*l = list{one}
+		*l = List{one}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]string)(l))
@@ -74,25 +72,25 @@ func (v *values) UnmarshalJSON(data []byte) error {
 
 type statementJSON struct {
 	Sid, Effect                              string
-	Action, NotAction, Resource, NotResource list
+	Action, NotAction, Resource, NotResource List
 	Principal                                json.RawMessage
 	Condition                                map[string]map[string]values
 }
 
-// resolver returns the unique ID of the role or user with an ARN.
-type resolver func(arn string) (id string, ok bool)
+// Resolver returns the unique ID of the role or user with an ARN.
+type Resolver func(arn string) (id string, ok bool)
 
-// parsePolicy parses an identity policy or, with a resolver, a role's trust policy.
-func parsePolicy(text string, resolve resolver) (*policy, error) {
+// Parse parses an identity policy or, with a resolver, a role's trust policy.
+func Parse(text string, resolve Resolver) (*Policy, error) {
 	var doc struct {
 		Version, ID string
 		Statement   json.RawMessage
 	}
 	if err := strict([]byte(text), &doc); err != nil {
-		return nil, malformed("This policy contains invalid Json: %v", err)
+		return nil, api.Malformed("This policy contains invalid Json: %v", err)
 	}
 	if doc.Version != "2012-10-17" && doc.Version != "2008-10-17" && doc.Version != "" {
-		return nil, malformed("The policy must contain a valid version string")
+		return nil, api.Malformed("The policy must contain a valid version string")
 	}
 	raw := bytes.TrimSpace(doc.Statement)
 	if len(raw) > 0 && raw[0] == '{' {
@@ -100,15 +98,15 @@ func parsePolicy(text string, resolve resolver) (*policy, error) {
 	}
 	var list []statementJSON
 	if err := strict(raw, &list); err != nil || len(list) == 0 {
-		return nil, malformed("Syntax errors in policy: %v", err)
+		return nil, api.Malformed("Syntax errors in policy: %v", err)
 	}
-	p := &policy{text: text}
+	p := &Policy{Text: text}
 	for _, from := range list {
 		s, err := newStatement(from, resolve)
 		if err != nil {
 			return nil, err
 		}
-		p.statements = append(p.statements, *s)
+		p.Statements = append(p.Statements, *s)
 	}
 	return p, nil
 }
@@ -125,38 +123,38 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-func newStatement(from statementJSON, resolve resolver) (*statement, error) {
-	s := &statement{
+func newStatement(from statementJSON, resolve Resolver) (*Statement, error) {
+	s := &Statement{
 		allow: from.Effect == "Allow", actions: from.Action, notActions: from.NotAction,
 		resources: from.Resource, notResources: from.NotResource,
 	}
 	if !s.allow && from.Effect != "Deny" {
-		return nil, malformed("Syntax errors in policy: Effect must be Allow or Deny")
+		return nil, api.Malformed("Syntax errors in policy: Effect must be Allow or Deny")
 	}
 	if (len(s.actions) == 0) == (len(s.notActions) == 0) {
-		return nil, malformed("Policy statement must contain actions.")
+		return nil, api.Malformed("Policy statement must contain actions.")
 	}
 	for _, action := range slices.Concat(s.actions, s.notActions) {
 		if service, name, ok := strings.Cut(action, ":"); action != "*" && (!ok || service == "" || name == "") {
-			return nil, malformed("Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc.")
+			return nil, api.Malformed("Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc.")
 		}
 		if resolve != nil && !strings.HasPrefix(strings.ToLower(action), "sts:") {
-			return nil, malformed("AssumeRole policy may only specify STS AssumeRole actions.")
+			return nil, api.Malformed("AssumeRole policy may only specify STS AssumeRole actions.")
 		}
 	}
 	switch {
 	case resolve == nil && from.Principal != nil:
-		return nil, malformed("Policy document should not specify a principal.")
+		return nil, api.Malformed("Policy document should not specify a principal.")
 	case resolve == nil && (len(s.resources) == 0) == (len(s.notResources) == 0):
-		return nil, malformed("Policy statement must contain resources.")
+		return nil, api.Malformed("Policy statement must contain resources.")
 	case resolve != nil && len(s.resources)+len(s.notResources) > 0:
-		return nil, malformed("Has prohibited field Resource")
+		return nil, api.Malformed("Has prohibited field Resource")
 	case resolve != nil && from.Principal == nil:
-		return nil, malformed("Missing required field Principal")
+		return nil, api.Malformed("Missing required field Principal")
 	}
 	for _, resource := range slices.Concat(s.resources, s.notResources) {
 		if resource != "*" && !strings.HasPrefix(resource, "arn:") {
-			return nil, malformed("Resource %s must be in ARN format or \"*\".", resource)
+			return nil, api.Malformed("Resource %s must be in ARN format or \"*\".", resource)
 		}
 	}
 	if err := s.setPrincipals(from.Principal, resolve); err != nil {
@@ -174,99 +172,99 @@ func newStatement(from statementJSON, resolve resolver) (*statement, error) {
 	return s, nil
 }
 
-func (s *statement) setPrincipals(raw json.RawMessage, resolve resolver) error {
+func (s *Statement) setPrincipals(raw json.RawMessage, resolve Resolver) error {
 	if raw == nil {
 		return nil
 	}
 	var all string
 	if json.Unmarshal(raw, &all) == nil {
 		if all != "*" {
-			return malformed("Invalid principal in policy: %q", all)
+			return api.Malformed("Invalid principal in policy: %q", all)
 		}
-		s.principals = []principal{{aws: "*"}}
+		s.Principals = []Principal{{AWS: "*"}}
 		return nil
 	}
-	var byType map[string]list
+	var byType map[string]List
 	if err := json.Unmarshal(raw, &byType); err != nil || len(byType) == 0 {
-		return malformed("Syntax errors in policy: Principal")
+		return api.Malformed("Syntax errors in policy: Principal")
 	}
 	for kind, names := range byType {
 		for _, name := range names {
-			p := principal{}
+			p := Principal{}
 			switch kind {
 			case "Federated":
-				p.federated = name
+				p.Federated = name
 			case "Service": // no caller here is a service
 			case "AWS":
-				p.aws = name
+				p.AWS = name
 				if name == "*" {
 					break
 				}
 				var ok bool
-				p.id, ok = resolve(name)
+				p.ID, ok = resolve(name)
 				if !ok {
-					return malformed("Invalid principal in policy: %q:%q", kind, name)
+					return api.Malformed("Invalid principal in policy: %q:%q", kind, name)
 				}
 			default:
-				return malformed("Invalid principal in policy: %q:%q", kind, name)
+				return api.Malformed("Invalid principal in policy: %q:%q", kind, name)
 			}
-			s.principals = append(s.principals, p)
+			s.Principals = append(s.Principals, p)
 		}
 	}
 	return nil
 }
 
-// effect is the verdict of policies on a request.
-type effect int
+// Effect is the verdict of policies on a request.
+type Effect int
 
 const (
-	silent effect = iota
-	allowed
-	denied
+	Silent Effect = iota
+	Allowed
+	Denied
 )
 
-// decide returns the verdict of identity policies.
-func decide(policies []*policy, action, resource string, ctx conditionContext) effect {
-	verdict := silent
+// Decide returns the verdict of identity policies.
+func Decide(policies []*Policy, action, resource string, ctx Context) Effect {
+	verdict := Silent
 	for _, p := range policies {
-		for i := range p.statements {
-			s := &p.statements[i]
+		for i := range p.Statements {
+			s := &p.Statements[i]
 			if !s.onAction(action) || !s.onResource(resource) || !s.holds(ctx) {
 				continue
 			}
 			if !s.allow {
-				return denied
+				return Denied
 			}
-			verdict = allowed
+			verdict = Allowed
 		}
 	}
 	return verdict
 }
 
-// decideTrust returns the verdict of a role's trust policy. byAccount reports whether it only matches the caller's account, so that the caller's own
+// DecideTrust returns the verdict of a role's trust policy. byAccount reports whether it only matches the caller's account, so that the caller's own
 // policies must allow the request, too.
-func (p *policy) decideTrust(action string, ctx conditionContext, is func(principal) (matches, byAccount bool)) (verdict effect, byAccount bool) {
+func (p *Policy) DecideTrust(action string, ctx Context, is func(Principal) (matches, byAccount bool)) (verdict Effect, byAccount bool) {
 	byAccount = true
-	for i := range p.statements {
-		s := &p.statements[i]
+	for i := range p.Statements {
+		s := &p.Statements[i]
 		if !s.onAction(action) || !s.holds(ctx) {
 			continue
 		}
-		for _, who := range s.principals {
+		for _, who := range s.Principals {
 			matches, account := is(who)
 			switch {
 			case !matches:
 			case !s.allow:
-				return denied, false
+				return Denied, false
 			default:
-				verdict, byAccount = allowed, byAccount && account
+				verdict, byAccount = Allowed, byAccount && account
 			}
 		}
 	}
 	return verdict, byAccount
 }
 
-func (s *statement) onAction(action string) bool {
+func (s *Statement) onAction(action string) bool {
 	lower := func(patterns []string) []string {
 		out := make([]string, len(patterns))
 		for i, p := range patterns {
@@ -276,19 +274,19 @@ func (s *statement) onAction(action string) bool {
 	}
 	action = strings.ToLower(action)
 	if s.notActions != nil {
-		return !anyLike(lower(s.notActions), action)
+		return !AnyLike(lower(s.notActions), action)
 	}
-	return anyLike(lower(s.actions), action)
+	return AnyLike(lower(s.actions), action)
 }
 
-func (s *statement) onResource(resource string) bool {
+func (s *Statement) onResource(resource string) bool {
 	if s.notResources != nil {
-		return !anyLike(s.notResources, resource)
+		return !AnyLike(s.notResources, resource)
 	}
-	return anyLike(s.resources, resource)
+	return AnyLike(s.resources, resource)
 }
 
-func (s *statement) holds(ctx conditionContext) bool {
+func (s *Statement) holds(ctx Context) bool {
 	for i := range s.conditions {
 		if !s.conditions[i].holds(ctx) {
 			return false
@@ -297,12 +295,12 @@ func (s *statement) holds(ctx conditionContext) bool {
 	return true
 }
 
-func anyLike(patterns []string, s string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
+func AnyLike(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return Like(p, s) })
 }
 
-// like matches AWS's wildcards: * matches any characters, including / and :, and ? matches one.
-func like(pattern, s string) bool {
+// Like matches AWS's wildcards: * matches any characters, including / and :, and ? matches one.
+func Like(pattern, s string) bool {
 	star, mark, i, j := -1, 0, 0, 0
 	for j < len(s) {
 		switch {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fakeaws
+package jwt
 
 import (
 	"bytes"
@@ -14,31 +14,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/clusterhub/clusterhub/test/fakeaws/iampolicy"
 	"math/big"
 	"strings"
 )
 
-// provider is an OIDC provider of an account.
-type provider struct {
-	name, arn string
-	keys      []crypto.PublicKey
-	audiences []string
-}
-
-// token is a JSON Web Token whose signature is not verified yet.
-type token struct {
-	Issuer    string  `json:"iss"`
-	Subject   string  `json:"sub"`
-	Audience  list    `json:"aud"`
-	Expiry    float64 `json:"exp"`
-	NotBefore float64 `json:"nbf"`
+// Token is a JSON Web Token whose signature is not verified yet.
+type Token struct {
+	Issuer    string         `json:"iss"`
+	Subject   string         `json:"sub"`
+	Audience  iampolicy.List `json:"aud"`
+	Expiry    float64        `json:"exp"`
+	NotBefore float64        `json:"nbf"`
 
 	algorithm string
 	signed    string
 	signature []byte
 }
 
-func parseToken(raw string) (*token, error) {
+func Parse(raw string) (*Token, error) {
 	part := strings.Split(raw, ".")
 	if len(part) != 3 {
 		return nil, errors.New("it has not three parts")
@@ -61,12 +55,12 @@ func parseToken(raw string) (*token, error) {
 	if header.Crit != nil {
 		return nil, errors.New("it has critical headers")
 	}
-	t := &token{algorithm: header.Alg, signed: part[0] + "." + part[1], signature: decoded[2]}
+	t := &Token{algorithm: header.Alg, signed: part[0] + "." + part[1], signature: decoded[2]}
 	return t, json.Unmarshal(decoded[1], t)
 }
 
-// signedBy verifies the signature. The type of the key determines the algorithm, and not the token alone.
-func (t *token) signedBy(key crypto.PublicKey) bool {
+// SignedBy verifies the signature. The type of the key determines the algorithm, and not the token alone.
+func (t *Token) SignedBy(key crypto.PublicKey) bool {
 	hash := sha256.Sum256([]byte(t.signed))
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -80,10 +74,10 @@ func (t *token) signedBy(key crypto.PublicKey) bool {
 	return false
 }
 
-// jwk is a public key as JSON.
-type jwk struct{ Kty, Crv, N, E, X, Y string }
+// JWK is a public key as JSON.
+type JWK struct{ Kty, Crv, N, E, X, Y string }
 
-func (k jwk) public() (crypto.PublicKey, error) {
+func (k JWK) Public() (crypto.PublicKey, error) {
 	decode := func(s string) []byte {
 		b, _ := base64.RawURLEncoding.DecodeString(s) // missing values are detected below
 		return b
