@@ -3,7 +3,9 @@
 
 package cluster
 
-import "strings"
+import (
+	"strings"
+)
 
 const (
 	// ClusterSetLabel is the label of a cluster with the name of its exclusive set.
@@ -40,3 +42,13 @@ var ReservedNames = []string{"managed-clusters", "registration", "work", RecordN
 func IsReservedLabel(key string) bool {
 	return strings.HasPrefix(key, ReservedLabelPrefixCluster) || strings.HasPrefix(key, ReservedLabelPrefixInfo)
 }
+
+// Condition types of a ManagedCluster.
+const (
+	// ManagedClusterConditionJoined reports whether the cluster's agent has connected with its own identity on the hub.
+	ManagedClusterConditionJoined = "ManagedClusterJoined"
+	// ManagedClusterConditionHubAccepted reports whether the hub accepts the cluster.
+	ManagedClusterConditionHubAccepted = "HubAcceptedManagedCluster"
+	// ManagedClusterConditionAvailable reports whether the cluster's agent and API server are healthy.
+	ManagedClusterConditionAvailable = "ManagedClusterConditionAvailable"
+)

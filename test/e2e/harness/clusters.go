@@ -17,6 +17,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
 // Groups and labels of the hub.
@@ -173,3 +174,17 @@ func WantMembers(t *testing.T, who, set string, want ...string) {
 		t.Errorf("%s sees %v in %s, want %v", who, got, set, want)
 	}
 }
+
+// OpenMCPGroup is the API group of clusters on request.
+const OpenMCPGroup = "clusters.openmcp.cloud"
+
+// OpenMCPCluster returns a Cluster of a profile that does not exist yet.
+func OpenMCPCluster(namespace, profile string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Unique("cluster")},
+		Spec:       v1alpha1.ClusterSpec{Profile: profile, Tenancy: v1alpha1.TENANCY_SHARED, Purposes: []string{"mcp"}},
+	}
+}
+
+// ProvidersNamespace is the namespace of the configurations of cluster providers.
+const ProvidersNamespace = "openmcp-system"
