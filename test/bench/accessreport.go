@@ -103,7 +103,7 @@ func (t *traffic) result() *trafficResult {
 	return r
 }
 
-func (r *report) addGranting(g *granting) {
+func addGranting(r *report, g *granting) {
 	result := grantResult{
 		Requests: g.requests, Clusters: g.clusters, Granted: len(g.granted), Seconds: seconds(g.took),
 		Prepared: seconds(g.prepared.median()), Median: seconds(g.granted.median()), P99: seconds(g.granted.p99()), Grant: g.grant.result(), Rest: g.rest.result(),
@@ -118,7 +118,7 @@ func (r *report) addGranting(g *granting) {
 	r.Grants = append(r.Grants, result)
 }
 
-func (r *report) addTokens(ways []*tokenWay, clients int) {
+func addTokens(r *report, ways []*tokenWay, clients int) {
 	peers := ways[slices.IndexFunc(ways, func(w *tokenWay) bool { return w.name == tokensPeer })].rates[clients].perSecond
 	for _, way := range ways {
 		w := way.rates[clients]
@@ -128,7 +128,7 @@ func (r *report) addTokens(ways []*tokenWay, clients int) {
 	}
 }
 
-func (r *report) printAccess(out io.Writer) {
+func printAccess(r *report, out io.Writer) {
 	for _, g := range r.Grants {
 		g.print(out)
 	}
@@ -191,7 +191,7 @@ func (t *trafficResult) rows(n int) (rows [][]string) {
 	return append(rows, []string{"  CPU ms", each(cpu)})
 }
 
-func (r *report) judgeAccess() {
+func judgeAccess(r *report) {
 	for _, g := range r.Grants {
 		of := fmt.Sprintf("%d clusters: ", g.Clusters)
 		all := fmt.Sprintf("all %d", g.Requests)

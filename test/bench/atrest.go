@@ -69,11 +69,11 @@ func (r *registering) fleetAtRest(ctx context.Context) error {
 	steps := []func(context.Context, *resting, *fleetWatch) error{r.acceptFleet, r.letRest, r.letFallSilent}
 	for _, step := range steps {
 		if err := step(ctx, f, fleet); err != nil {
-			r.report.addRest(f)
+			addRest(r.report, f)
 			return err
 		}
 	}
-	r.report.addRest(f)
+	addRest(r.report, f)
 	return nil
 }
 

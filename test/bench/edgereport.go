@@ -44,7 +44,7 @@ type edgeChange struct {
 	Writes map[string]float64 `json:"writesEach"`
 }
 
-func (r *report) printEdge(out io.Writer) {
+func printEdge(r *report, out io.Writer) {
 	e := r.Edge
 	if e == nil {
 		return
@@ -61,7 +61,7 @@ func (r *report) printEdge(out io.Writer) {
 		e.Placements, e.Pairs, e.Memory>>10), []string{"each", "s, together", "to decide, ms", "controllers' CPU ms", "CPU ms of all", "writes"}, rows)
 }
 
-func (r *report) judgeEdge() {
+func judgeEdge(r *report) {
 	if r.Edge == nil {
 		return
 	}

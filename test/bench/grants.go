@@ -57,7 +57,7 @@ func (a *accessing) grants(ctx context.Context) error {
 	for _, clusters := range []int{1, a.options.accessClusters} {
 		g := &granting{requests: a.options.accessRequests, clusters: clusters}
 		err := a.grantAndTakeBack(ctx, g)
-		a.report.addGranting(g)
+		addGranting(a.report, g)
 		if err != nil {
 			return fmt.Errorf("%d clusters: %w", clusters, err)
 		}

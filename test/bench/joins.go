@@ -55,7 +55,7 @@ func (r *registering) joins(ctx context.Context) error {
 	for _, join := range []func(context.Context) (*joining, error){r.joinByCertificate, r.joinByAWS} {
 		j, err := join(ctx)
 		if j != nil {
-			r.report.addJoining(j)
+			addJoining(r.report, j)
 		}
 		if err != nil {
 			return err

@@ -130,7 +130,7 @@ func TestJudgeKlusterlets(t *testing.T) {
 	}
 	short := func(k *klusterletsResult) (n int) {
 		r := &report{Klusterlets: k}
-		r.judgeKlusterlets()
+		judgeKlusterlets(r)
 		for _, target := range r.Targets {
 			if !target.Reached {
 				n++

@@ -158,7 +158,7 @@ func (s *renewalSpread) burst() float64 {
 	return round(ratio(float64(slices.Max(s.Parts)*len(s.Parts)), float64(s.Renewed)), 2)
 }
 
-func (r *report) printKlusterlets(out io.Writer) {
+func printKlusterlets(r *report, out io.Writer) {
 	k := r.Klusterlets
 	if k == nil {
 		return
@@ -200,7 +200,7 @@ func (r *report) printKlusterlets(out io.Writer) {
 // enoughTokens is the number from which on chance does not cause a burst.
 const enoughTokens = 200
 
-func (r *report) judgeKlusterlets() {
+func judgeKlusterlets(r *report) {
 	k := r.Klusterlets
 	if k == nil {
 		return

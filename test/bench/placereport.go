@@ -81,7 +81,7 @@ func (r *changeResult) allWrites() (n float64) {
 	return n
 }
 
-func (r *report) printPlacing(out io.Writer) {
+func printPlacing(r *report, out io.Writer) {
 	for _, p := range r.Placing {
 		p.print(out)
 	}
@@ -122,7 +122,7 @@ func (p *placingResult) print(out io.Writer) {
 // placingLimit is the time limit for one change to be in all decisions, in seconds: if only the placements of a set are affected, and if all are.
 var placingLimit = map[string]float64{shapeTeams: 1, shapeWhole: 10}
 
-func (r *report) judgePlacing() {
+func judgePlacing(r *report) {
 	for _, p := range r.Placing {
 		if p.First != nil {
 			r.atMost("k", p.Shape+": first scheduling of all", " s", 60, p.First.Seconds)

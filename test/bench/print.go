@@ -42,14 +42,14 @@ func (r *report) print(out io.Writer) {
 			{"peer: start of etcd and kube-apiserver to its first list", fmt.Sprintf("%.1f", t.Peer/1000)},
 		})
 	}
-	r.printView(out)
-	r.printRegistration(out)
-	r.printAccess(out)
-	r.printPlacing(out)
-	r.printEdge(out)
-	r.printWorks(out)
-	r.printWorkAgent(out)
-	r.printKlusterlets(out)
+	printView(r, out)
+	printRegistration(r, out)
+	printAccess(r, out)
+	printPlacing(r, out)
+	printEdge(r, out)
+	printWorks(r, out)
+	printWorkAgent(r, out)
+	printKlusterlets(r, out)
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")

@@ -79,7 +79,7 @@ type silentResult struct {
 
 func seconds(d time.Duration) float64 { return round(d.Seconds(), 3) }
 
-func (r *report) addJoining(j *joining) {
+func addJoining(r *report, j *joining) {
 	result := joinResult{
 		How: j.how, Clusters: j.clusters, Ready: len(j.ready), PerSecond: round(float64(len(j.ready))/j.took.Seconds(), 1),
 		AcceptedMedian: seconds(j.accepted.median()), AcceptedP99: seconds(j.accepted.p99()),
@@ -90,7 +90,7 @@ func (r *report) addJoining(j *joining) {
 	r.Joins = append(r.Joins, result)
 }
 
-func (r *report) addRest(f *resting) {
+func addRest(r *report, f *resting) {
 	r.Rest = &restResult{
 		Clusters: f.clusters, Interval: seconds(f.interval), Accepting: seconds(f.accepting), Writes: f.acceptRequests.writes(),
 		Refused: f.acceptRequests.refused(), CPU: f.acceptCPU.per(f.clusters), Gap: seconds(f.gap), Lost: f.lost,
@@ -117,7 +117,7 @@ func (w *window) result() *windowResult {
 	return result
 }
 
-func (r *report) printRegistration(out io.Writer) {
+func printRegistration(r *report, out io.Writer) {
 	var rows [][]string
 	for _, j := range r.Joins {
 		rows = append(rows, []string{
@@ -183,7 +183,7 @@ func orNothing(counts ...map[string]int) string {
 	return most(all, 1)
 }
 
-func (r *report) judgeRegistration() {
+func judgeRegistration(r *report) {
 	for _, j := range r.Joins {
 		all := fmt.Sprintf("all %d", j.Clusters)
 		r.reach("f", j.How+": clusters that are ready", all, fmt.Sprint(j.Ready), j.Ready == j.Clusters)
@@ -225,8 +225,4 @@ func (r *report) judgeRegistration() {
 		// This is the grace period of a lease of a minute, a second time.
 		r.atMost("g", "silent at once: the last taint", " s", 300, s.Tainted)
 	}
-}
-
-func (r *report) none(part, what string, got int) {
-	r.reach(part, what, "none", fmt.Sprint(got), got == 0)
 }

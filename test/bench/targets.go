@@ -29,6 +29,10 @@ func (r *report) atMost(part, what, unit string, want, got float64) {
 	r.reach(part, what, fmt.Sprintf("at most %.2f%s", want, unit), fmt.Sprintf("%.2f%s", got, unit), got <= want)
 }
 
+func (r *report) none(part, what string, got int) {
+	r.reach(part, what, "none", fmt.Sprint(got), got == 0)
+}
+
 // judge compares the results with the targets. Those of lists apply from 10,000 clusters on.
 func (r *report) judge() {
 	for _, l := range r.Lists {
@@ -72,13 +76,13 @@ func (r *report) judge() {
 	if r.Restarts != nil {
 		r.atMost("e", "start of hub-apiserver to ready, the longest", " s", 30, r.Restarts.Worst/1000)
 	}
-	r.judgeRegistration()
-	r.judgeAccess()
-	r.judgePlacing()
-	r.judgeEdge()
-	r.judgeWorks()
-	r.judgeWorkAgent()
-	r.judgeKlusterlets()
+	judgeRegistration(r)
+	judgeAccess(r)
+	judgePlacing(r)
+	judgeEdge(r)
+	judgeWorks(r)
+	judgeWorkAgent(r)
+	judgeKlusterlets(r)
 }
 
 func (r *report) list(fleet int, name string) *listResult {

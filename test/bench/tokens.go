@@ -73,7 +73,7 @@ func (a *accessing) tokens(ctx context.Context) error {
 		if err := a.askForTokens(ctx, ways, clients); err != nil {
 			return err
 		}
-		a.report.addTokens(ways, clients)
+		addTokens(a.report, ways, clients)
 	}
 	return nil
 }

@@ -66,12 +66,12 @@ func (b *bench) views(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.addView(b.options.fleet, took, before["hub-apiserver"], after["hub-apiserver"])
+	addView(b.report, b.options.fleet, took, before["hub-apiserver"], after["hub-apiserver"])
 	for _, v := range viewings {
 		if err := b.view(ctx, v); err != nil {
 			return fmt.Errorf("%s: %w", v.of, err)
 		}
-		b.report.addViewing(v)
+		addViewing(b.report, v)
 	}
 	return nil
 }

@@ -35,13 +35,13 @@ type viewListing struct {
 	CPUToPlain  float64 `json:"cpuToStoredClusters"`
 }
 
-func (r *report) addView(clusters int, first time.Duration, before, after usage) {
+func addView(r *report, clusters int, first time.Duration, before, after usage) {
 	each := func(after, before int) float64 { return round(float64(after-before)/float64(clusters), 2) }
 	r.View = &viewResult{First: milliseconds(first), Before: before, After: after,
 		PerCluster: perCluster{each(after.RSS, before.RSS), each(after.Anon, before.Anon), each(after.Heap, before.Heap)}}
 }
 
-func (r *report) addViewing(v *viewing) {
+func addViewing(r *report, v *viewing) {
 	cpu := func(l *listing) float64 { return l.cpu.per(len(l.latency))["hub-apiserver"] }
 	for _, l := range []*listing{v.clusters, v.members, v.plain} {
 		r.View.Lists = append(r.View.Lists, viewListing{
@@ -53,7 +53,7 @@ func (r *report) addViewing(v *viewing) {
 	}
 }
 
-func (r *report) printView(out io.Writer) {
+func printView(r *report, out io.Writer) {
 	if r.View == nil {
 		return
 	}

@@ -60,7 +60,7 @@ func notWatches(requests map[string]int) map[string]int {
 	return left
 }
 
-func (r *report) printWorkAgent(out io.Writer) {
+func printWorkAgent(r *report, out io.Writer) {
 	a := r.WorkAgent
 	if a == nil {
 		return
@@ -99,7 +99,7 @@ func (r *report) printWorkAgent(out io.Writer) {
 		a.Works, a.Manifests, a.MaxWatches, a.WritesPerSecond), []string{"", ""}, rows)
 }
 
-func (r *report) judgeWorkAgent() {
+func judgeWorkAgent(r *report) {
 	a := r.WorkAgent
 	if a == nil {
 		return

@@ -87,7 +87,7 @@ func TestStages(t *testing.T) {
 func TestWorkAgent_AtRest(t *testing.T) {
 	judged := func(onCluster map[string]int) bool {
 		r := &report{WorkAgent: &workAgentResult{RestCores: map[string]float64{}, RestOnCluster: onCluster}}
-		r.judgeWorkAgent()
+		judgeWorkAgent(r)
 		return r.Targets[1].Reached
 	}
 	if !judged(map[string]int{"watch configmaps": 3, "discovery": 2, "update leases": 1}) {

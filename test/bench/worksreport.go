@@ -69,7 +69,7 @@ func (w *worksResult) growth() float64 {
 	return round(ratio(more.per("hub-apiserver", last.Works-first.Works).Heap, first.per("hub-apiserver", first.Works).Heap), 2)
 }
 
-func (r *report) printWorks(out io.Writer) {
+func printWorks(r *report, out io.Writer) {
 	w := r.Works
 	if w == nil {
 		return
@@ -102,7 +102,7 @@ func (r *report) printWorks(out io.Writer) {
 	table(out, "(l) writes of works", []string{"", "works", "per s", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
 }
 
-func (r *report) judgeWorks() {
+func judgeWorks(r *report) {
 	w := r.Works
 	if w == nil {
 		return
