@@ -38,7 +38,7 @@ func kind(codec runtime.Codec) derived.Definition {
 		Codec:      codec,
 		FleetCodec: derived.ShownByMembers,
 		Digest:     derived.DigestOfSets,
-		NewIndex:   func() derived.Index { return index{membership.New()} },
+		NewIndex:   func() derived.ObjectIndex { return index{membership.New()} },
 		Triggers: storage.IndexerFuncs{Resource.SetField: func(obj runtime.Object) string {
 			return obj.(*view.ClusterSetMember).Spec.ClusterSet
 		}},
@@ -51,7 +51,7 @@ func kind(codec runtime.Codec) derived.Definition {
 // index computes members.
 type index struct{ *membership.Index }
 
-// Set implements derived.Index.
+// Set implements derived.ObjectIndex.
 func (x index) Set(stored runtime.Object) []derived.Change {
 	switch stored := stored.(type) {
 	case *cluster.ManagedCluster:
@@ -62,7 +62,7 @@ func (x index) Set(stored runtime.Object) []derived.Change {
 	return nil
 }
 
-// Delete implements derived.Index.
+// Delete implements derived.ObjectIndex.
 func (x index) Delete(stored runtime.Object) []derived.Change {
 	switch stored := stored.(type) {
 	case *cluster.ManagedCluster:
@@ -73,7 +73,7 @@ func (x index) Delete(stored runtime.Object) []derived.Change {
 	return nil
 }
 
-// Each implements derived.Index.
+// Each implements derived.ObjectIndex.
 func (x index) Each(f func(object generic.Object, clusterName, setName string)) {
 	x.Members(func(m *view.ClusterSetMember) { f(m, m.Spec.Cluster, m.Spec.ClusterSet) })
 }

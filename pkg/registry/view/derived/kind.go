@@ -26,14 +26,14 @@ type Definition struct {
 	// Digest returns the digest of the rules that decide who sees the objects.
 	Digest func(*visibility.Revision) string
 	// NewIndex returns an empty index.
-	NewIndex func() Index
+	NewIndex func() ObjectIndex
 	// Triggers and Indexers are those of the cacher.
 	Triggers storage.IndexerFuncs
 	Indexers *cache.Indexers
 }
 
-// Index computes the objects from the clusters and sets of a fleet. It has one user at a time.
-type Index interface {
+// ObjectIndex computes the objects from the clusters and sets of a fleet. It has one user at a time.
+type ObjectIndex interface {
 	// Set applies a cluster or a set that is new or changed, and Delete one that is gone. They return the resulting changes, in the same order on
 	// every replica.
 	Set(stored runtime.Object) []Change

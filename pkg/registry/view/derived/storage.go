@@ -41,7 +41,7 @@ type derivation struct {
 
 // generation is one unbroken run of the source's watch.
 type generation struct {
-	index  Index
+	index  ObjectIndex
 	events watch.Interface
 	// at is the version from which a watch can continue, or "" while one is running or was interrupted.
 	at string

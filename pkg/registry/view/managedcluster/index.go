@@ -28,7 +28,7 @@ func newIndex(cached Cached) *index {
 	return &index{members: membership.New(), clusters: map[string]*cluster.ManagedCluster{}, shared: shared{cached: cached}}
 }
 
-// Set implements derived.Index.
+// Set implements derived.ObjectIndex.
 func (x *index) Set(object runtime.Object) []derived.Change {
 	switch object := object.(type) {
 	case *cluster.ManagedCluster:
@@ -47,7 +47,7 @@ func (x *index) Set(object runtime.Object) []derived.Change {
 	return nil
 }
 
-// Delete implements derived.Index.
+// Delete implements derived.ObjectIndex.
 func (x *index) Delete(object runtime.Object) []derived.Change {
 	switch object := object.(type) {
 	case *cluster.ManagedCluster:
@@ -65,7 +65,7 @@ func (x *index) Delete(object runtime.Object) []derived.Change {
 	return nil
 }
 
-// Each implements derived.Index.
+// Each implements derived.ObjectIndex.
 func (x *index) Each(f func(object generic.Object, clusterName, setName string)) {
 	for name, c := range x.clusters {
 		f(copyOf(c), name, "")

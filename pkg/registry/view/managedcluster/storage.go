@@ -36,7 +36,7 @@ func New(config filtered.Config, codec runtime.Codec, stored Stored) *REST {
 		Codec:      codec,
 		FleetCodec: func(all runtime.Codec) runtime.Codec { return all },
 		Digest:     derived.DigestOfClusters,
-		NewIndex:   func() derived.Index { return newIndex(stored.Cached) },
+		NewIndex:   func() derived.ObjectIndex { return newIndex(stored.Cached) },
 		Indexers: &cache.Indexers{storage.FieldIndex(position.NameField): func(object any) ([]string, error) {
 			return []string{object.(*cluster.ManagedCluster).Name}, nil
 		}},

@@ -36,7 +36,7 @@ func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
 		Codec:      codec,
 		FleetCodec: derived.WithoutClusters,
 		Digest:     derived.DigestOfSets,
-		NewIndex:   func() derived.Index { return index{} },
+		NewIndex:   func() derived.ObjectIndex { return index{} },
 	}
 	sets := derived.NewLazy(func() (*derived.Cache, error) {
 		return derived.New(kind, config.Fleet, config.Connect, config.Rules.OfSets())
@@ -49,7 +49,7 @@ func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
 // index has the sets by their names.
 type index map[string]*cluster.ManagedClusterSet
 
-// Set implements derived.Index.
+// Set implements derived.ObjectIndex.
 func (x index) Set(object runtime.Object) []derived.Change {
 	set, ok := object.(*cluster.ManagedClusterSet)
 	if !ok {
@@ -63,7 +63,7 @@ func (x index) Set(object runtime.Object) []derived.Change {
 	return []derived.Change{{Type: kind, Object: copyOf(set)}}
 }
 
-// Delete implements derived.Index.
+// Delete implements derived.ObjectIndex.
 func (x index) Delete(object runtime.Object) []derived.Change {
 	set, ok := object.(*cluster.ManagedClusterSet)
 	if !ok || x[set.Name] == nil {
@@ -73,7 +73,7 @@ func (x index) Delete(object runtime.Object) []derived.Change {
 	return []derived.Change{{Type: watch.Deleted, Object: copyOf(set)}}
 }
 
-// Each implements derived.Index.
+// Each implements derived.ObjectIndex.
 func (x index) Each(f func(object generic.Object, clusterName, setName string)) {
 	for name, set := range x {
 		f(copyOf(set), "", name)
