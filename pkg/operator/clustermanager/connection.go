@@ -36,15 +36,13 @@ const (
 
 // connections holds the connections to hubs, by the name of the ClusterManager.
 type connections struct {
-	lock sync.Mutex
-	all  map[string]*connection
+	reach.Pool[*connection]
 	// wrap is for tests: it returns a client that fails as if the process had ended.
 	wrap func(client.WithWatch) client.Client
 }
 
 // connection is a connection to a hub, with watches of the objects that were created there.
 type connection struct {
-	hash    string
 	cluster *reach.Connection
 	client  client.Client
 	// discovery discovers the APIs of the hub.
@@ -58,12 +56,10 @@ type connection struct {
 
 // of returns the connection of a ClusterManager for this source. It closes a connection for a different source.
 func (c *connections) of(name string, source *mint.Source) (*connection, error) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if now := c.all[name]; now != nil && now.hash == source.Hash() {
-		return now, nil
-	}
-	c.closeLocked(name)
+	return c.Get(name, source.Hash(), func() (*connection, error) { return c.open(source) })
+}
+
+func (c *connections) open(source *mint.Source) (*connection, error) {
 	cluster, err := reach.New(source, reach.Options{UserAgent: deploy.ManagedByOperator, MaxAnswer: maxAnswer, MaxEntries: maxEntries})
 	if err != nil {
 		return nil, err
@@ -85,35 +81,13 @@ func (c *connections) of(name string, source *mint.Source) (*connection, error) 
 		reached = c.wrap(api)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	made := &connection{hash: source.Hash(), cluster: cluster, client: reached, discovery: serves, metadata: watched, ctx: ctx, end: end}
-	if c.all == nil {
-		c.all = map[string]*connection{}
-	}
-	c.all[name] = made
-	return made, nil
+	return &connection{cluster: cluster, client: reached, discovery: serves, metadata: watched, ctx: ctx, end: end}, nil
 }
 
-// close closes the connection of a ClusterManager.
-func (c *connections) close(name string) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.closeLocked(name)
-}
-
-func (c *connections) closeAll() {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for name := range c.all {
-		c.closeLocked(name)
-	}
-}
-
-func (c *connections) closeLocked(name string) {
-	if now := c.all[name]; now != nil {
-		now.end()
-		now.cluster.Close()
-		delete(c.all, name)
-	}
+// Close stops the watches, and closes idle connections.
+func (c *connection) Close() {
+	c.end()
+	c.cluster.Close()
 }
 
 // watch calls changed after changes of the owner's objects on the hub. It starts with the first call.

@@ -150,7 +150,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	// Hubs are watched from the time they are connected. The watches stop with the manager.
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
-		r.hubs.closeAll()
+		r.hubs.CloseAll()
 		return nil
 	})); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	cm := &operatorv1.ClusterManager{}
 	if err := r.client.Get(ctx, request.NamespacedName, cm); err != nil {
 		if kit.IsGone(err) {
-			r.hubs.close(request.Name)
+			r.hubs.Close(request.Name)
 		}
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}

@@ -151,7 +151,7 @@ func (w *world) untilDone(cm string, writes int32) (starts int) {
 	for starts = 1; starts < 1000; starts++ {
 		p := w.process(writes)
 		_, err := p.look(cm)
-		p.hubs.closeAll()
+		p.hubs.CloseAll()
 		if !p.dead() && err == nil {
 			return starts
 		}

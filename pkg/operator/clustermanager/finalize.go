@@ -83,7 +83,7 @@ func (p *pass) finalize(ctx context.Context) (reconcile.Result, error) {
 	case err != nil:
 		return reconcile.Result{}, errors.Join(err, p.reportFinalizing(ctx, operatorv1.ReasonClusterManagerUnavailable, err.Error()))
 	}
-	p.hubs.close(p.cm.Name)
+	p.hubs.Close(p.cm.Name)
 	_, err = kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
 		controllerutil.RemoveFinalizer(cm, operatorv1.ClusterManagerFinalizer)
 	})

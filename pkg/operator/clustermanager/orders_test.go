@@ -58,6 +58,6 @@ func checkHalf(t *testing.T, w *world) {
 		w.deletes(cm)
 		again := w.process(long)
 		w.leaves(again, cm.Name)
-		again.hubs.closeAll()
+		again.hubs.CloseAll()
 	}
 }

@@ -48,7 +48,7 @@ func (w *world) half(name string, writes int32) (*operatorv1.ClusterManager, *pr
 	if !p.dead() && err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(p.hubs.closeAll)
+	w.t.Cleanup(p.hubs.CloseAll)
 	return cm, p
 }
 
@@ -115,7 +115,7 @@ func checkRefusals(t *testing.T, w *world) {
 			cm, _ := w.half(name, long)
 			w.deletes(cm)
 			p := w.process(long)
-			defer p.hubs.closeAll()
+			defer p.hubs.CloseAll()
 			p.hubs.wrap, p.hubTime = test.wrap, 2*time.Second
 			p.until(name, "it says that it cannot be cleaned", func(cm *operatorv1.ClusterManager) string {
 				if said := fmt.Sprintf("%+v", cm.Status.Conditions); !strings.Contains(said, reasonUnreachable) || !strings.Contains(said, test.says) {
@@ -154,7 +154,7 @@ func checkRefusals(t *testing.T, w *world) {
 		cm, _ := w.half(name, long)
 		w.deletes(cm)
 		p := w.process(long)
-		defer p.hubs.closeAll()
+		defer p.hubs.CloseAll()
 		before := p.client
 		p.client = refuse(before.(client.WithWatch), "PodDisruptionBudget")
 		for range 2 {

@@ -22,7 +22,7 @@ func checkRest(t *testing.T, w *world) {
 	w.stop()
 	defer w.startController()
 	p := w.process(long)
-	defer p.hubs.closeAll()
+	defer p.hubs.CloseAll()
 	p.until("blue", "nothing is written any more", func(*operatorv1.ClusterManager) string {
 		before := len(p.since(0))
 		if _, err := p.look("blue"); err != nil {

@@ -67,7 +67,7 @@ func (p *pass) loadSecrets(ctx context.Context) (err error) {
 func (p *pass) checkSecrets(context.Context) error {
 	source, problem := p.secrets.ready()
 	if source == nil {
-		p.connections.drop(p.klusterlet.Name)
+		p.connections.Close(p.klusterlet.Name)
 	}
 	if problem != nil {
 		return kit.Outcomef(operatorv1.ReasonKlusterletPrepareFailed, "%v", problem)

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +38,6 @@ const (
 type connection struct {
 	*reach.Connection
 	client client.Client
-	hash   string
 	stop   context.CancelFunc
 
 	// observations reports whether anything has changed since it was settled. While nothing has, no request is sent.
@@ -100,22 +98,15 @@ type connections struct {
 	// wrap wraps the clients. It may be nil.
 	wrap func(client.Client) client.Client
 
-	lock sync.Mutex
-	all  map[string]*connection
+	reach.Pool[*connection]
 }
 
 // get returns the managed cluster of a Klusterlet, which has the mark there. managementUID is the UID of the management cluster.
 func (l *connections) get(name string, mark mark, managementUID string, source *mint.Source) (*connection, error) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	hash := source.Hash() + string(mark.uid)
-	if have := l.all[name]; have != nil {
-		if have.hash == hash {
-			return have, nil
-		}
-		have.end()
-		delete(l.all, name)
-	}
+	return l.Get(name, source.Hash()+string(mark.uid), func() (*connection, error) { return l.open(name, mark, managementUID, source) })
+}
+
+func (l *connections) open(name string, mark mark, managementUID string, source *mint.Source) (*connection, error) {
 	to, err := reach.New(source, reach.Options{UserAgent: Manager})
 	if err != nil {
 		return nil, err
@@ -129,7 +120,7 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 		return nil, errors.New(to.Explain(err))
 	}
 	ctx, stop := context.WithCancel(l.ctx)
-	c := &connection{Connection: to, client: client.Client(live), hash: hash, stop: stop}
+	c := &connection{Connection: to, client: client.Client(live), stop: stop}
 	if l.wrap != nil {
 		c.client = l.wrap(live)
 	}
@@ -147,24 +138,11 @@ func (l *connections) get(name string, mark mark, managementUID string, source *
 		}
 	}
 	c.watches = listen(ctx, objects, c.observations, all)
-	if l.all == nil {
-		l.all = map[string]*connection{}
-	}
-	l.all[name] = c
 	return c, nil
 }
 
-func (c *connection) end() {
+// Close stops the watches, and closes idle connections.
+func (c *connection) Close() {
 	c.stop()
-	c.Close()
-}
-
-// drop stops the connection of a Klusterlet.
-func (l *connections) drop(name string) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if have := l.all[name]; have != nil {
-		have.end()
-		delete(l.all, name)
-	}
+	c.Connection.Close()
 }

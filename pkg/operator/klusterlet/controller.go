@@ -227,7 +227,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	k := &operatorv1.Klusterlet{}
 	if err := r.klusterlets.Get(ctx, request.NamespacedName, k); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.connections.drop(request.Name)
+			r.connections.Close(request.Name)
 			r.observations.drop(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -100,7 +100,7 @@ func (p *pass) runManagedFinalizers(ctx context.Context) error {
 func (p *pass) checkSource(context.Context) (err error) {
 	p.source, err = p.secrets.source()
 	if err != nil {
-		p.connections.drop(p.klusterlet.Name)
+		p.connections.Close(p.klusterlet.Name)
 	}
 	return err
 }

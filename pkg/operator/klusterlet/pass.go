@@ -107,7 +107,7 @@ func (p *pass) removeHostedFinalizer(ctx context.Context) error {
 }
 
 func (p *pass) removeFinalizer(ctx context.Context) error {
-	p.connections.drop(p.klusterlet.Name)
+	p.connections.Close(p.klusterlet.Name)
 	return p.setFinalizer(ctx, operatorv1.KlusterletFinalizer, false)
 }
 

@@ -49,12 +49,12 @@ func TestAttack_DeletedSourceIsNotUsed(t *testing.T) {
 			w := newWorld(t)
 			r := w.reconciler()
 			k := w.applied(r, operatorv1.InstallModeHosted, nil)
-			if r.connections.all[k.Name] == nil {
+			if !r.connections.Has(k.Name) {
 				t.Fatal("there is no way to the managed cluster: the test shows nothing")
 			}
 			test.breaks(w, k)
 			w.until(r, k, "it says so", test.holds)
-			if stays := r.connections.all[k.Name] != nil; stays != test.stays {
+			if stays := r.connections.Has(k.Name); stays != test.stays {
 				t.Errorf("the way to the managed cluster is there: %t, want %t", stays, test.stays)
 			}
 			w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})

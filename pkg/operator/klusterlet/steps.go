@@ -184,7 +184,7 @@ func (p *pass) reportDeletion(ctx context.Context, reason string, err error) {
 func (p *pass) reject(ctx context.Context, why *rejection) error {
 	p.reports = false
 	p.track(nil)
-	p.connections.drop(p.klusterlet.Name)
+	p.connections.Close(p.klusterlet.Name)
 	if why.isTaken {
 		if _, err := p.management.remove(ctx, podsOf(p.inventory()), metav1.DeletePropagationForeground); err != nil {
 			return err
