@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// paste returns a command for a shell. Names come from objects that other users write: each is one word of the command, whatever it contains.
+// Paste returns a command for a shell. Names come from objects that other users write: each is one word of the command, whatever it contains.
 func Paste(words ...string) string {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -20,7 +20,7 @@ func Paste(words ...string) string {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@=+,-]+$`)
 
-// word quotes a name as one word of a shell command. Other users choose the name, so it must not become a command of its own.
+// Word quotes a name as one word of a shell command. Other users choose the name, so it must not become a command of its own.
 func Word(text string) string {
 	switch {
 	case plain.MatchString(text):
@@ -31,7 +31,7 @@ func Word(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// oneLine removes characters that end a line or move the cursor.
+// OneLine removes characters that end a line or move the cursor.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

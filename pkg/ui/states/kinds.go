@@ -20,7 +20,6 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/inspect"
-	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // kinds are the resources with states.
@@ -53,9 +52,9 @@ const waitsToBeAccepted = "Waits to be accepted"
 func cluster(c *clusterv1.ManagedCluster) *States {
 	of := c.Status.Conditions
 	s := &States{Conditions: tones(of), Cells: map[string]Cell{
-		"available": available.cell(meta.FindStatusCondition(of, registration.ConditionAvailable)),
+		"available": available.cell(meta.FindStatusCondition(of, clusterv1.ManagedClusterConditionAvailable)),
 		"accepted":  accepted[c.Spec.HubAcceptsClient],
-		"joined":    joined.cell(meta.FindStatusCondition(of, registration.ConditionJoined)),
+		"joined":    joined.cell(meta.FindStatusCondition(of, clusterv1.ManagedClusterConditionJoined)),
 	}}
 	if !c.Spec.HubAcceptsClient {
 		s.Cells["available"] = Cell{Text: waitsToBeAccepted, Tone: Wait, Since: since(c.CreationTimestamp)}
