@@ -6,6 +6,7 @@ package deploy
 import (
 	"encoding/base64"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +31,18 @@ func References(names []string) []any {
 		references[i] = map[string]any{"name": name}
 	}
 	return references
+}
+
+// ListFlag formats a list for a flag. Flags are parsed as CSV, so items with characters that are special in CSV are quoted.
+func ListFlag(items []string) string {
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		if strings.ContainsAny(item, ",\"\n\r") {
+			item = "\"" + strings.ReplaceAll(item, "\"", "\"\"") + "\""
+		}
+		quoted[i] = item
+	}
+	return strings.Join(quoted, ",")
 }
 
 // Fill changes the pods of a Deployment.

@@ -28,7 +28,7 @@ import (
 // recreated with the same name takes over what the previous one left on a hub, such as the namespaces with the hub's records.
 func ownerOf(cm *operatorv1.ClusterManager, management types.UID) apply.Owner {
 	return apply.Owner{Labels: map[string]string{
-		deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: cm.Name, labelManagement: string(management),
+		deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: cm.Name, klusterlet.LabelManagement: string(management),
 	}}
 }
 
@@ -122,7 +122,7 @@ type side struct {
 
 func newSide(name string, c client.Client, kinds []kind, owner apply.Owner, explain func(error) string) *side {
 	return &side{name: name, client: c, kinds: kinds, explain: explain, applier: apply.Applier{
-		Client: c, Owner: owner, Strategy: apply.Settled(annotationApplied, apply.ServerSideApply(deploy.ManagedByOperator)),
+		Client: c, Owner: owner, Strategy: apply.Settled(apply.ServerSideApply(deploy.ManagedByOperator)),
 	}}
 }
 

@@ -47,11 +47,6 @@ const (
 	// finalizeInterval is the interval between two checks of what is left of a hub that is being deleted.
 	finalizeInterval = 2 * time.Second
 
-	// labelManagement is set on all created objects, beside operatorv1.LabelClusterManager. Its value is the UID of the management cluster's
-	// namespace kube-system: two management clusters may have ClusterManagers with the same name that point at the same hub.
-	labelManagement = "operator.clusterhub.dev/management-cluster"
-	// annotationApplied has the hash of the applied object.
-	annotationApplied = "operator.clusterhub.dev/applied-sha256"
 	// annotationHub is set on a ClusterManager to the UID of the hub's namespace kube-system before anything is written to the hub.
 	annotationHub = "operator.clusterhub.dev/hub-cluster"
 )

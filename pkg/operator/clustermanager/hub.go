@@ -19,6 +19,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 )
@@ -105,7 +106,7 @@ func identityOf(ctx context.Context, s *side) (string, error) {
 func checkHub(cm *operatorv1.ClusterManager, uid string, owner apply.Owner) error {
 	before := cm.Annotations[annotationHub]
 	switch {
-	case uid == owner.Labels[labelManagement]:
+	case uid == owner.Labels[klusterlet.LabelManagement]:
 		return kit.Outcomef(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
 			"of another cluster there, or create a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
 	case before != "" && before != uid:

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 	"github.com/clusterhub/clusterhub/pkg/remote/apply"
 	"github.com/clusterhub/clusterhub/pkg/remote/mint"
 	"github.com/clusterhub/clusterhub/pkg/remote/reach"
@@ -178,7 +179,7 @@ func (p *pass) readManagement(ctx context.Context) error {
 
 // recordManagement records the identity of the management cluster, which is the hub.
 func (p *pass) recordManagement(ctx context.Context) error {
-	return p.recordHub(ctx, p.management.applier.Owner.Labels[labelManagement])
+	return p.recordHub(ctx, p.management.applier.Owner.Labels[klusterlet.LabelManagement])
 }
 
 // createNamespace creates the namespace of the servers, so that the user can create the Secret in it.

@@ -269,9 +269,9 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 				add("--hub-cluster-arn="+aws.HubClusterArn, deploy.Manager)
 				// Without the gate hub-controller-manager does not start with the flag.
 				if gates(cm)[gateAutoApproval] {
-					add("--auto-approved-arn-patterns="+joined(aws.AutoApprovedIdentities), deploy.Manager)
+					add("--auto-approved-arn-patterns="+deploy.ListFlag(aws.AutoApprovedIdentities), deploy.Manager)
 				}
-				add("--aws-resource-tags="+joined(aws.Tags), deploy.Manager)
+				add("--aws-resource-tags="+deploy.ListFlag(aws.Tags), deploy.Manager)
 			}
 			if slices.Contains(spec.Components, "aws-auth") {
 				add("--eks-access=aws-auth", deploy.Manager)
@@ -287,7 +287,7 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 		add("--registration-drivers="+strings.Join(drivers, ","), deploy.Manager, deploy.Approver)
 	}
 	if gates(cm)[gateAutoApproval] && len(users) > 0 {
-		add("--auto-approved-csr-identities="+joined(users), deploy.Manager, deploy.Approver)
+		add("--auto-approved-csr-identities="+deploy.ListFlag(users), deploy.Manager, deploy.Approver)
 	}
 	if slices.Contains(spec.Components, "per-cluster-roles") {
 		add("--agent-roles=per-cluster", deploy.Manager)
@@ -299,16 +299,4 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 		add("--agents-list-csrs", deploy.Manager)
 	}
 	return args
-}
-
-// joined formats a list for a flag: each item is quoted, so that a comma in it does not split it.
-func joined(items []string) string {
-	quoted := make([]string, len(items))
-	for i, item := range items {
-		quoted[i] = item
-		if strings.ContainsAny(item, ",\"\n") {
-			quoted[i] = `"` + strings.ReplaceAll(item, `"`, `""`) + `"`
-		}
-	}
-	return strings.Join(quoted, ",")
 }

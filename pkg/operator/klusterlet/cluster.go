@@ -28,8 +28,6 @@ const (
 	LabelManagement = "operator.clusterhub.dev/management-cluster"
 	// annotationUID distinguishes Klusterlets that had the same name at different times.
 	annotationUID = "operator.clusterhub.dev/klusterlet-uid"
-	// annotationApplied has the hash of the applied object.
-	annotationApplied = "operator.clusterhub.dev/applied-sha256"
 )
 
 // ownerOf returns the owner of all objects made for a Klusterlet.
@@ -54,7 +52,7 @@ type cluster struct {
 }
 
 func (c *cluster) applier() *apply.Applier {
-	return &apply.Applier{Client: c.client, Owner: c.owner, Strategy: apply.Settled(annotationApplied, apply.ServerSideApply(Manager))}
+	return &apply.Applier{Client: c.client, Owner: c.owner, Strategy: apply.Settled(apply.ServerSideApply(Manager))}
 }
 
 // apply applies objects in order, and stops at the first that fails, since rights come after what they are for. It writes nothing if the object is as

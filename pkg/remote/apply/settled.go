@@ -14,9 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// annotationApplied has a hash of the fields that were given last.
+const annotationApplied = "operator.clusterhub.dev/applied-sha256"
+
 // Settled returns a strategy that sends no request if it would change nothing: the existing object has all given fields, and the same fields were
-// given last time. The annotation has a hash of them, so that fields that are no longer given are removed.
-func Settled(annotation string, otherwise Strategy) Strategy {
+// given last time. An annotation has a hash of them, so that fields that are no longer given are removed.
+func Settled(otherwise Strategy) Strategy {
 	return func(ctx context.Context, c client.Client, want, have client.Object) error {
 		given, ok := want.(*unstructured.Unstructured)
 		if !ok {
@@ -31,7 +34,7 @@ func Settled(annotation string, otherwise Strategy) Strategy {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[annotation] = hex.EncodeToString(sum[:])
+		annotations[annotationApplied] = hex.EncodeToString(sum[:])
 		given.SetAnnotations(annotations)
 		if there, ok := have.(*unstructured.Unstructured); ok && there != nil && covers(there.Object, given.Object) {
 			return nil

@@ -14,7 +14,6 @@ import (
 // TestSettled_WritesOnlyChanges: an object that is as given is not written again; a change by others is reverted, and the removal of a
 // field is sent to the server.
 func TestSettled_WritesOnlyChanges(t *testing.T) {
-	const annotation = "example.com/sha256"
 	given := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
@@ -26,7 +25,7 @@ func TestSettled_WritesOnlyChanges(t *testing.T) {
 		}}
 	}
 	var sent *unstructured.Unstructured
-	strategy := Settled(annotation, func(_ context.Context, _ client.Client, want, _ client.Object) error {
+	strategy := Settled(func(_ context.Context, _ client.Client, want, _ client.Object) error {
 		sent = want.(*unstructured.Unstructured)
 		return nil
 	})

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -106,7 +106,7 @@ func (k AgentSpec) registrationArgs() (args []string) {
 		if c.MaxCustomClusterClaims >= 0 {
 			flag("max-custom-cluster-claims", fmt.Sprint(c.MaxCustomClusterClaims))
 		}
-		flag("reserved-cluster-claim-suffixes", listed(c.ReservedClusterClaimSuffixes))
+		flag("reserved-cluster-claim-suffixes", deploy.ListFlag(c.ReservedClusterClaimSuffixes))
 	}
 	flag("registration-auth", r.RegistrationDriver.AuthType)
 	if aws := r.RegistrationDriver.AwsIrsa; aws != nil && r.RegistrationDriver.AuthType == operatorv1.AwsIrsaAuthType {
@@ -193,17 +193,5 @@ func pairs(m map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, key+"="+m[key])
 	}
-	return listed(all)
-}
-
-// listed formats a list for a flag. Flags are parsed as CSV, so items with characters that are special in CSV are quoted.
-func listed(items []string) string {
-	quoted := make([]string, len(items))
-	for i, item := range items {
-		if strings.ContainsAny(item, ",\"\n\r") {
-			item = "\"" + strings.ReplaceAll(item, "\"", "\"\"") + "\""
-		}
-		quoted[i] = item
-	}
-	return strings.Join(quoted, ",")
+	return deploy.ListFlag(all)
 }
