@@ -24,8 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// listClusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes list
-// what was not visible.
+// listClusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and two pages of objects, in memory. The notes
+// list what was not visible.
 func listClusterUses(ctx context.Context, h *kit.HubClient) (uses map[string]*tree.ClusterUse, notes []string, err error) {
 	uses, err = kit.Reach(h, func(c kit.ManagedClusters) (map[string]*tree.ClusterUse, error) {
 		found := map[string]*tree.ClusterUse{}

@@ -9,6 +9,7 @@ const (
 	Upstreams      = upstreams
 )
 
+// These are for the tests, too.
 type (
 	Joining = joining
 )

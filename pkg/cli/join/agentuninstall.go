@@ -94,7 +94,8 @@ func checkUnjoinJob(ctx context.Context, m *managed) error {
 	return m.Explain(client.IgnoreNotFound(err))
 }
 
-// excludeOtherAgents excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
+// excludeOtherAgents excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that
+// agent.
 func excludeOtherAgents(ctx context.Context, m *managed) error {
 	elsewhere := ""
 	if !m.scoped {

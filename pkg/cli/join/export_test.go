@@ -10,6 +10,7 @@ const (
 	WorksServiceName = worksServiceName
 )
 
+// These are for the tests, too.
 var (
 	UnjoinJobOf = unjoinJobOf
 	WaitsFor    = waitsFor

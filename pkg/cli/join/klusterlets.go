@@ -70,7 +70,8 @@ func awaitKlusterlet(ctx context.Context, m *management.Client, name string) err
 	})
 }
 
-// agentPodState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the conditions.
+// agentPodState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the
+// conditions.
 func agentPodState(ctx context.Context, m *management.Client, k *operatorv1.Klusterlet) (string, error) {
 	name := k.RegistrationDeployment()
 	if k.IsSingleton() {

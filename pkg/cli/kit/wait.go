@@ -26,6 +26,7 @@ const (
 
 // WaitFlags are the flags of a command that can wait.
 type WaitFlags struct {
+	// Wait is the value of --wait, and Timeout that of --timeout.
 	Wait    bool
 	Timeout time.Duration
 }
@@ -54,7 +55,7 @@ func (w *WaitFlags) Limit(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, w.Timeout, fmt.Errorf("not within --timeout=%s", w.Timeout))
 }
 
-// Await calls look until it is done. look returns the current state, or an error. A temporary error does not end the wait.
+// Await calls check until it is done. check returns the current state, or an error. A temporary error does not end the wait.
 func (o *Options) Await(ctx context.Context, what string, check func(context.Context) (done bool, state string, err error)) error {
 	started := time.Now()
 	var saidAt time.Time

@@ -19,14 +19,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-func newGlobal() (*Options, *bytes.Buffer) {
+func newOptions() (*Options, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	return &Options{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
 }
 
 func TestAwait_IsSilentWhenDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, out := newGlobal()
+		o, out := newOptions()
 		looks := 0
 		err := o.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
 			looks++
@@ -40,7 +40,7 @@ func TestAwait_IsSilentWhenDone(t *testing.T) {
 
 func TestAwait_ReportsProgressAndTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, out := newGlobal()
+		o, out := newOptions()
 		w := &WaitFlags{Timeout: QuietFor + 2*PollInterval}
 		ctx, cancel := w.Limit(t.Context())
 		defer cancel()
@@ -56,7 +56,7 @@ func TestAwait_ReportsProgressAndTimeout(t *testing.T) {
 
 func TestAwait_RetriesTransientErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, _ := newGlobal()
+		o, _ := newOptions()
 		refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
 		looks, wrong := 0, errors.New("wrong")
 		err := o.Await(t.Context(), "it", func(context.Context) (bool, string, error) {
@@ -74,7 +74,7 @@ func TestAwait_RetriesTransientErrors(t *testing.T) {
 
 func TestAwait_IsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, _ := newGlobal()
+		o, _ := newOptions()
 		ctx, cancel := context.WithCancel(t.Context())
 		err := o.Await(ctx, "it", func(context.Context) (bool, string, error) {
 			cancel()
@@ -90,7 +90,7 @@ func TestAwait_IsInterrupted(t *testing.T) {
 // characters and does not act on them.
 func TestAwait_EscapesControlCharacters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, out := newGlobal()
+		o, out := newOptions()
 		w := &WaitFlags{Timeout: time.Minute}
 		ctx, cancel := w.Limit(t.Context())
 		defer cancel()

@@ -32,8 +32,8 @@ func AddPurgeFlag(fs *pflag.FlagSet, purge *bool) {
 	fs.BoolVar(purge, PurgeFlag, false, "Also remove hub-operator from the management cluster, if kubectl hub installed it and nothing needs it any more.")
 }
 
-// DeleteAndWait deletes an object that hub-operator reconciles, and waits until it is gone. state returns the part of its status that says why it still
-// exists.
+// DeleteAndWait deletes an object that hub-operator reconciles, and waits until it is gone. state returns the part of its status that says why it
+// still exists.
 func (m *Client) DeleteAndWait(ctx context.Context, o client.Object, what string, state func() string) error {
 	uid := o.GetUID()
 	if err := m.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {

@@ -42,6 +42,7 @@ const (
 
 // ModeFlags are the flags for a hub or an agent that runs on another cluster than the one it serves.
 type ModeFlags struct {
+	// Mode is ModeDefault, ModeDetached or ModeHosted.
 	Mode                string
 	context, kubeconfig string
 }
@@ -86,7 +87,7 @@ func (o *ModeFlags) InstallMode() operatorv1.InstallMode {
 	return operatorv1.InstallModeDetached
 }
 
-// Client is the cluster that runs the pods.
+// Client is a client for the management cluster, which runs the pods.
 type Client struct {
 	*kit.ClusterClient
 	// UID is the UID of its namespace kube-system.
@@ -116,8 +117,8 @@ func Connect(ctx context.Context, opts *kit.Options, o *ModeFlags) (*Client, err
 	return &Client{ClusterClient: t, UID: system.UID}, nil
 }
 
-// DeploymentState returns what prevents the pod of a Deployment from running. It returns "" if there is nothing, if there is no such Deployment, or if the user
-// may not get it: then conditions have to do.
+// DeploymentState returns what prevents the pod of a Deployment from running. It returns "" if there is nothing, if there is no such Deployment, or
+// if the user may not get it: then conditions have to do.
 func (m *Client) DeploymentState(ctx context.Context, deployment client.ObjectKey) (string, error) {
 	err := m.Get(ctx, deployment, &appsv1.Deployment{})
 	state := ""

@@ -39,6 +39,7 @@ const (
 
 // OperatorFlags define the hub-operator that must run on the management cluster.
 type OperatorFlags struct {
+	// Image is the image to install, or "" if it is not known.
 	Image string
 	skip  bool
 	// PullConfig are credentials for its image. They may be empty.
@@ -131,16 +132,16 @@ func operatorKey(objects []*unstructured.Unstructured) (client.ObjectKey, error)
 	return client.ObjectKey{}, errors.New("the manifests of hub-operator have no Deployment " + OperatorName)
 }
 
-// operatorPlan has the changes that are necessary so that hub-operator runs.
-type operatorPlan struct {
+// OperatorPlan has the changes that are necessary so that hub-operator runs.
+type OperatorPlan struct {
 	// objects are the objects to apply, in order; nil if it is already installed. have are the existing ones.
 	objects []*unstructured.Unstructured
 	have    []client.Object
 }
 
 // PlanOperator reads hub-operator, and changes nothing. The Deployment is created last: if it exists, everything does.
-func (m *Client) PlanOperator(ctx context.Context, o *OperatorFlags) (*operatorPlan, error) {
-	plan := &operatorPlan{}
+func (m *Client) PlanOperator(ctx context.Context, o *OperatorFlags) (*OperatorPlan, error) {
+	plan := &OperatorPlan{}
 	objects, err := o.Objects()
 	if err != nil || len(objects) == 0 {
 		return plan, err
@@ -240,7 +241,7 @@ func (m *Client) CheckRights(ctx context.Context, rights []authorizationv1.Resou
 }
 
 // InstallOperator creates hub-operator, and waits until its kinds are served. Later steps show whether its pod runs.
-func (m *Client) InstallOperator(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
+func (m *Client) InstallOperator(ctx context.Context, plan *OperatorPlan, kind string, list client.ObjectList) error {
 	for i, o := range plan.objects {
 		if err := m.Objects.Apply(ctx, o, plan.have[i]); err != nil {
 			return fmt.Errorf("creating %s: %w", remote.IDOf(o), m.explainOperator(err))

@@ -37,12 +37,13 @@ type Source struct {
 	// Flag is the flag with the file, and What describes the cluster.
 	Flag, What string
 
+	// File is the value of the flag. Context is a context of the file, or "" for its current one.
 	File, Context string
 
-	// Data is stored in a secret: one context, without references to this machine.
+	// Data is stored in a secret: one context, without references to this machine. Parsed is the same as hub-operator reads it.
 	Data   []byte
 	Parsed *sources.Source
-	// Config is the configuration that data has.
+	// Config is the configuration that Data has.
 	Config *rest.Config
 	// ClusterUID is the UID of the cluster's namespace kube-system, which identifies the cluster.
 	ClusterUID types.UID
