@@ -23,7 +23,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/cli/clitest"
 	"github.com/clusterhub/clusterhub/pkg/cli/inspect"
 	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/inspect"
 	"github.com/clusterhub/clusterhub/pkg/inspect/answers"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
