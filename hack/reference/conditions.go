@@ -33,6 +33,7 @@ var subjects = []struct{ folder, object string }{
 	{"pkg/apis/openmcp/v1alpha1", "Cluster, ClusterRequest, AccessRequest"},
 	{"pkg/controllers/access", "Cluster, ClusterRequest, AccessRequest"},
 	{"pkg/clusterprovider", "Cluster, AccessRequest, by a cluster provider"},
+	{"pkg/local/provider", "Cluster, AccessRequest, by a cluster provider"},
 	{"pkg/apis/edge/v1alpha1", "DeploymentPolicy, DeploymentPattern, EdgePlacement"},
 	{"pkg/controllers/edge", "DeploymentPolicy, DeploymentPattern, EdgePlacement"},
 	{"pkg/edge", "EdgePlacement and DeployCheck: why a service fits, or does not"},
