@@ -30,7 +30,7 @@ import (
 // Forbidden returns the error for a user without a permission.
 func Forbidden(resource, verb string) *apierrors.StatusError {
 	return apierrors.NewForbidden(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "",
-		fmt.Errorf("User \"ann\" cannot %s resource %q", verb, resource))
+		fmt.Errorf("User \"ann\" cannot %s resource %q", verb, resource)) //nolint:staticcheck // the text is kube-apiserver's
 }
 
 // AddBroken adds contexts with servers that do not respond or are not a hub.

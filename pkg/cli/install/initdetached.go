@@ -62,7 +62,7 @@ func (o *outsideHub) addTo(cmd *cobra.Command, version string) {
 }
 
 func (o *outsideHub) validate(init *initOptions) error {
-	if err := o.ModeFlags.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	if !o.IsOutside() {
@@ -137,7 +137,7 @@ func (o *initOptions) wanted() *unstructured.Unstructured {
 
 // runOutside runs all checks before it creates anything, and can be run again wherever it was interrupted.
 func (o *initOptions) runOutside(ctx context.Context) error {
-	m, err := management.Connect(ctx, o.tokenOptions.Options, &o.outside.ModeFlags)
+	m, err := management.Connect(ctx, o.Options, &o.outside.ModeFlags)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (o *installOptions) run(ctx context.Context) error {
 // complete sets missing values from the installed agent or from the kubeconfig. If manifests are printed, it does not read the cluster.
 func (o *installOptions) complete(ctx context.Context) error {
 	if o.out.Value != "yaml" {
-		m, err := managedCluster(o.joinOptions.Options, o.namespace)
+		m, err := managedCluster(o.Options, o.namespace)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (o *detachedOptions) addTo(cmd *cobra.Command, version string) {
 }
 
 func (o *detachedOptions) validate(join *joinOptions) error {
-	if err := o.ModeFlags.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	if !o.IsOutside() {

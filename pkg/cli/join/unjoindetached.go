@@ -50,7 +50,7 @@ func (o *leavingOptions) addTo(cmd *cobra.Command) {
 }
 
 func (o *leavingOptions) validate() error {
-	if err := o.ModeFlags.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	if !o.IsOutside() && (o.name != "" || o.purge) {

@@ -36,7 +36,7 @@ func NewRolloutCommand(opts *kit.Options) *cobra.Command {
 func (o *rolloutOptions) addTo(cmd *cobra.Command) {
 	cmd.Args = kit.OneArg("a ManifestWorkReplicaSet")
 	cmd.ValidArgsFunction = kit.FirstArg(o.CompletionFunc(o.replicaSetNames))
-	o.NamespaceFlag.AddTo(cmd, "the ManifestWorkReplicaSet")
+	o.AddTo(cmd, "the ManifestWorkReplicaSet")
 }
 
 // replicaSetNames completes the replica sets of the namespace.

@@ -40,8 +40,8 @@ func newRolloutUndoCommand(opts *kit.Options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().Int64Var(&o.revision, "to-revision", 0, "Revision to roll back to, of those that rollout history shows. 0 is the last one that is not the current template.")
-	o.rolloutOptions.addTo(cmd)
-	o.DryRun.AddTo(cmd)
+	o.addTo(cmd)
+	o.AddTo(cmd)
 	o.out.AddObjectTo(cmd)
 	return cmd
 }

@@ -51,7 +51,7 @@ func (o *workStatusOptions) run(ctx context.Context, name string) error {
 	if err := o.ValidateTimeout(); err != nil {
 		return err
 	}
-	clusters, err := o.onClusters.names()
+	clusters, err := o.names()
 	if err != nil {
 		return err
 	}

@@ -141,4 +141,5 @@ func (x *Index) apply(change membership.Change) {
 	}
 }
 
+// CompareName compares the name of a cluster with a name, for binary searches of clusters that are sorted by name.
 func CompareName(c *ClusterInfo, name string) int { return strings.Compare(c.Object.Name, name) }

@@ -136,16 +136,19 @@ type Meter struct {
 }
 
 const (
-	// RunCost and ClusterCost limit the cost of a run: a constant, and an amount for each cluster. A comparison of a label costs about 5.
-	RunCost     = 10_000_000
+	// RunCost is the part of the limit of the cost of a run that does not depend on the number of clusters. A comparison of a label costs about 5.
+	RunCost = 10_000_000
+	// ClusterCost is the part of the limit for each cluster.
 	ClusterCost = 1_000
 )
 
 // touchCost limits the cost of checking whether a change affects a placement: above it, the change counts as affecting it.
 const touchCost = 20_000
 
+// NewMeter returns a meter with the limit of a run for a number of clusters.
 func NewMeter(clusters int) *Meter { return &Meter{Left: RunCost + ClusterCost*uint64(clusters)} }
 
+// Empty reports whether the limit is reached.
 func (m *Meter) Empty() bool { return m.Left == 0 }
 
 func (m *Meter) take(cost uint64) { m.Left -= min(cost, m.Left) }

@@ -21,8 +21,9 @@ import (
 // SelectorPart is the part of a predicate that a cluster does not match.
 type SelectorPart uint8
 
+// Parts of a predicate.
 const (
-	AllParts SelectorPart = iota
+	AllParts SelectorPart = iota // the cluster matches all parts
 	LabelPart
 	claimPart
 	CELPart
@@ -81,6 +82,7 @@ func (v *Verdict) setPart(predicate int, p SelectorPart) {
 	}
 }
 
+// Part returns the part of a predicate that the cluster does not match.
 func (v *Verdict) Part(predicate int) SelectorPart {
 	return SelectorPart(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
 }
@@ -91,6 +93,7 @@ const maxPredicates = 64
 // Filter is the reason why a cluster is excluded.
 type Filter uint8
 
+// Filters, in the order in which they run.
 const (
 	Passed Filter = iota
 	ByDeletion
