@@ -24,7 +24,7 @@ type event struct {
 // failure is a test that failed, or that was running when its program ended.
 type failure struct {
 	Test string
-	// Messages are the first messages of the test. They do not include logs of helpers, which are often long.
+	// Messages are the last messages of the test, without logs of programs, which are often long.
 	Messages []string
 }
 
@@ -33,21 +33,26 @@ const (
 	maxMessageLength = 400
 )
 
-// message matches what a test prints by t.Error and its like: a line of a test file. A panic has no such line.
-var message = regexp.MustCompile(`^\s*\w+_test\.go:\d+: |^panic: `)
+// message matches the first line of what a test or a helper of it prints by t.Error and its like, and a panic. What test/kubelet prints of a container
+// ends with "said:".
+var (
+	message = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+	log     = regexp.MustCompile(` said:\s*$`)
+)
 
 func newFailure(test string, output []byte) failure {
 	f := failure{Test: test}
 	for line := range bytes.Lines(output) {
-		if len(f.Messages) < maxMessages && message.Match(line) {
+		if message.Match(line) && !log.Match(line) {
 			line = bytes.TrimSpace(line)
 			f.Messages = append(f.Messages, string(line[:min(len(line), maxMessageLength)]))
 		}
 	}
+	f.Messages = f.Messages[max(0, len(f.Messages)-maxMessages):]
 	return f
 }
 
-// printFailures prints the failed tests with their first messages.
+// printFailures prints the failed tests with their last messages.
 func printFailures(out io.Writer, results []result) {
 	for _, r := range results {
 		for _, f := range r.Failures {

@@ -12,7 +12,7 @@
 //
 //	=== TITLE: passed (SECONDS s, N processor seconds, N kube-apiservers)
 //
-// below its output, and at the end of the run the failed tests with their first messages. A job of the kind wait that costs 15 % more processor
+// below its output, and at the end of the run the failed tests with their last messages. A job of the kind wait that costs 15 % more processor
 // seconds than its figure runs again, alone, if it is expected to end within the time of --limit-growth. It fails if it then costs 10 % more than its
 // figure. run exits with 1 if a job has failed.
 package main

@@ -224,9 +224,9 @@ func TestFigures_OfTests(t *testing.T) {
 func TestReadEvents(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{"go.mod": "module x\n\ngo 1.24\n", "x_test.go": `package x
-import ("fmt"; "os"; "testing"; "time")
+import ("os"; "testing"; "time")
 func TestA(t *testing.T) { t.Log("quiet"); time.Sleep(20*time.Millisecond) }
-func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud"); fmt.Println("other.go:1: a log") }) }
+func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud"); t.Log("container x said:\n y") }) }
 func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 `} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
