@@ -35,6 +35,16 @@ func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
 	kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{address.Host},
 		Versions: map[string]string{"v1.3.0": harness.BinDir(t), "v1.4.0": agentOf(t, "v1.4.0"), "v1.5.0": ""}})
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Instance{"hub": h, "c1": cluster})}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		get := []string{"get", "-A", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.name}, generation {.metadata.generation}: {.status}{"\n"}{end}`}
+		for on, kinds := range map[*localhub.Instance]string{h: "manifestworkreplicasets,manifestworks", cluster: "deployments,replicasets,pods"} {
+			out, err := on.Kubectl(context.WithoutCancel(t.Context()), append(get, kinds)...).CombinedOutput()
+			t.Logf("%s: %v\n%s", kinds, err, out)
+		}
+	})
 	p.Must(t, "init", "--wait", "--context", "hub")
 
 	dir := t.TempDir()
