@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/setroles"
 )
 
-// permissionsPage has what the code asks for, and what the roles in artifacts/deploy give.
+// permissionsPage returns the page about the permissions that the code checks, and those that the roles in artifacts/deploy grant.
 func permissionsPage(root string) (string, error) {
 	asked, err := askedFor(root)
 	if err != nil {
@@ -26,10 +26,10 @@ func permissionsPage(root string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("Which rights the programs of a hub ask for, and which roles give what to whom. What the rights are worth, and whom to give them, is in\n" +
-		"[Permissions](../permissions.md).\n\n## What is asked for\n\n" +
-		"The kube-apiserver of the hub asks for the verb on the object, as for any other. The programs of the hub ask for these besides. Of the\n" +
-		"rows of one plugin about one change, one right is enough; where several plugins ask, it takes one right for each.\n\n| when | verb | resource | of group | name | asked by |\n|---|---|---|---|---|---|\n")
+	b.WriteString("The permissions that the programs of a hub check, and those that each role grants. [Permissions](../permissions.md) describes what a\n" +
+		"permission allows in effect, and who should have it.\n\n## Checked permissions\n\n" +
+		"The kube-apiserver of the hub checks the verb on the object, as for any other resource. The programs of the hub check these permissions in\n" +
+		"addition. Of several rows of one plugin for one change, one permission is sufficient; if several plugins check it, one for each is required.\n\n| when | verb | resource | API group | name | checked by |\n|---|---|---|---|---|---|\n")
 	for _, a := range asked {
 		name := a.name
 		if a.namespace != "" {
@@ -37,7 +37,7 @@ func permissionsPage(root string) (string, error) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", a.when, code(a.verb), code(a.resource), code(a.group), inCell(name), code(a.by))
 	}
-	b.WriteString("\n## What roles give\n\nThe roles of [`artifacts/deploy`](../operating.md#deploying), by its folders. `base` is in every hub.\n")
+	b.WriteString("\n## Roles\n\nThe roles in [`artifacts/deploy`](../operating.md#deploying), by folder. Every hub has those of `base`.\n")
 	for _, f := range folders {
 		fmt.Fprintf(&b, "\n### Folder %s\n", f.name)
 		paragraph(&b, f.text)
@@ -46,16 +46,16 @@ func permissionsPage(root string) (string, error) {
 			paragraph(&b, r.text)
 			paragraph(&b, givenTo(r, folders))
 			if len(r.rules) == 0 {
-				paragraph(&b, "What is in it comes from other roles.")
+				paragraph(&b, "Its rules are aggregated from other roles.")
 				continue
 			}
-			b.WriteString("\n| verbs | resources | of group | names | |\n|---|---|---|---|---|\n")
+			b.WriteString("\n| verbs | resources | API groups | names | |\n|---|---|---|---|---|\n")
 			for i, rule := range r.rules {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", codes(rule.Verbs), codes(append(rule.Resources, rule.NonResourceURLs...)), groupsOf(rule), codes(rule.ResourceNames), r.why[i])
 			}
 		}
 		if own := foreign(f, folders); own != "" {
-			paragraph(&b, "Of roles from elsewhere:")
+			paragraph(&b, "Bindings to other roles:")
 			b.WriteString("\n" + own)
 		}
 	}
@@ -66,14 +66,14 @@ func permissionsPage(root string) (string, error) {
 
 // sets adds the roles of a set, by the example of one that selects by its label.
 func sets(b *strings.Builder) error {
-	b.WriteString("\n## Roles of a set\n\n`kubectl hub grant` makes them for a set and gives them to [whom it is told](../permissions.md#roles-for-a-set). " +
-		"Here they are for a set SET that has\nits clusters by the label `clusterset`.\n")
+	b.WriteString("\n## Roles of a set\n\n`kubectl hub grant` creates them for a set and binds them to [the subjects of its flags](../permissions.md#roles-for-a-set). " +
+		"These are the roles\nof a set SET that selects its clusters by the label `clusterset`.\n")
 	for _, name := range slices.Backward(setroles.All) {
 		rules, err := setroles.Rules(&v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "SET"}}, name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n### ClusterRole %s\n\n| verbs | resources | of group | names |\n|---|---|---|---|\n", setroles.Name("SET", name))
+		fmt.Fprintf(b, "\n### ClusterRole %s\n\n| verbs | resources | API groups | names |\n|---|---|---|---|\n", setroles.Name("SET", name))
 		for _, rule := range rules {
 			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", codes(rule.Verbs), codes(rule.Resources), groupsOf(rule), codes(rule.ResourceNames))
 		}
@@ -81,7 +81,7 @@ func sets(b *strings.Builder) error {
 	return nil
 }
 
-// titled is the name of a role, with its namespace where it has one.
+// titled returns the kind and the name of a role, and its namespace if it has one.
 func titled(f folder, r role) string {
 	if r.namespace == "" {
 		return "ClusterRole " + r.name
@@ -89,7 +89,7 @@ func titled(f folder, r role) string {
 	return "Role " + r.name + " in " + r.namespace
 }
 
-// foreign are the bindings of a folder to roles that are in none.
+// foreign returns the bindings of a folder to roles that are in no folder.
 func foreign(f folder, all []folder) string {
 	var rows string
 	for _, b := range f.bindings {
@@ -130,7 +130,7 @@ func codes(all []string) string {
 }
 
 func code(name string) string {
-	if name == "" || strings.Contains(name, " ") && !strings.Contains(name, "`") { // a phrase
+	if name == "" || strings.Contains(name, " ") && (!strings.Contains(name, "`") || strings.HasSuffix(name, "`")) { // a phrase, which may end with code
 		return name
 	}
 	return "`" + name + "`"

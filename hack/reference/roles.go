@@ -140,7 +140,7 @@ func givenTo(r role, all []folder) string {
 	var whom []string
 	for _, of := range []string{"admin", "edit", "view"} {
 		if r.labels["rbac.authorization.k8s.io/aggregate-to-"+of] == "true" {
-			whom = append(whom, "those who have Kubernetes' role `"+of+"`")
+			whom = append(whom, "users with the role `"+of+"` of Kubernetes")
 		}
 	}
 	for _, f := range all {
@@ -163,7 +163,7 @@ func givenTo(r role, all []folder) string {
 		}
 	}
 	if len(whom) == 0 {
-		return "No manifest binds it: the hub does, or an admin."
+		return "No manifest binds it: the hub or an admin does."
 	}
-	return "Given to " + strings.Join(whom, ", ") + "."
+	return "Granted to " + strings.Join(whom, ", ") + "."
 }

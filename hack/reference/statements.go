@@ -15,15 +15,15 @@ import (
 
 // statements adds the rights that each controller states of itself.
 func statements(b *strings.Builder) {
-	b.WriteString("\n## What controllers use\n\nThe rights that each controller states in the code. A test compares them with the roles above: these have all of them, and\nbesides only what the process itself needs, such as to elect a leader. " +
-		"Where a component is named, its folder of `artifacts/deploy` grants the right, for\nthose who set the flag that needs it.\n")
+	b.WriteString("\n## Permissions of controllers\n\nThe permissions that each controller declares in the code. A test compares them with the roles above, which have all of them and, in\naddition, only those that the process itself needs, such as for leader election. " +
+		"If a component is named, its folder of `artifacts/deploy` grants the permission,\nwhich only a flag requires.\n")
 	for _, program := range []struct {
 		name string
 		all  []kit.Controller
 	}{
 		{"hub-controller-manager", manager.NewOptions().Statements()}, {"hub-operator", operator.NewOptions().Statements()},
 	} {
-		fmt.Fprintf(b, "\n### Controllers of %s\n\n| controller | verbs | resource | of group | names | where |\n|---|---|---|---|---|---|\n", program.name)
+		fmt.Fprintf(b, "\n### Controllers of %s\n\n| controller | verbs | resource | API group | names | where |\n|---|---|---|---|---|---|\n", program.name)
 		for _, c := range program.all {
 			name, rows := code(c.Name), []string(nil)
 			for _, r := range c.Rights {

@@ -59,7 +59,7 @@ func Rules(a admission.Attributes) []rbac.Permission {
 	// Permission: a finalizer of the hub is added or removed.
 	rules := []rbac.Permission{permission.On(a, "update", "finalizers")}
 	if permission.Is(a, cluster.Resource("managedclusters")) {
-		// Permission: a finalizer of the hub is added to a ManagedCluster or removed, by a user without the right to its finalizers.
+		// Permission: a finalizer of the hub is added to a ManagedCluster or removed from it by a user without the permission on its finalizers.
 		rules = append(rules, permission.Accept(a)...)
 	}
 	return rules
@@ -100,7 +100,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	rules := Rules(a)
 	if !guardsAny {
 		// Other programs use these, and users who may change the cluster could add them later.
-		// Permission: a ManagedCluster is made with a finalizer that is not the hub's.
+		// Permission: a ManagedCluster is created with a finalizer of another program.
 		rules = append(rules, permission.On(a, "update", ""), permission.On(a, "patch", ""))
 	}
 	return p.Require(ctx, a, strings.Join(what, " or "), rules...)

@@ -104,7 +104,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 	}
 	if shrinks || size <= most+Reserve {
-		// Permission: an object becomes larger than its bound, within what is kept for the hub above it, or stays larger.
+		// Permission: an object grows above its limit, into the room that is reserved for the hub, or stays there.
 		if excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...); excused {
 			return nil
 		}

@@ -60,12 +60,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	if set := setOf(a, updated); a.GetOperation() == admission.Update && set != (ofSet{}) && set != setOf(a, old) {
-		// Permission: the labels of a ManifestWork change, so that it becomes one of a ManifestWorkReplicaSet.
+		// Permission: the labels of a ManifestWork change so that it belongs to a ManifestWorkReplicaSet.
 		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that are not desired by the set)",
 			permission.On(a, "delete", ""))
 	}
 	if placement := placementOf(a, updated); a.GetOperation() == admission.Update && placement != (ofPlacement{}) && placement != placementOf(a, old) {
-		// Permission: the labels of a ManifestWork change, so that it becomes one of an EdgePlacement.
+		// Permission: the labels of a ManifestWork change so that it belongs to an EdgePlacement.
 		return p.Require(ctx, a, "make the work one of an EdgePlacement by its labels (the hub deletes works of placements that are gone)",
 			permission.On(a, "delete", ""))
 	}
@@ -75,7 +75,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetOperation() == admission.Create && ofTheirMakers[a.GetResource().GroupResource()] {
 		return nil
 	}
-	// Permission: `metadata.ownerReferences` change, or are there from the beginning, but for new objects that concern only who makes them.
+	// Permission: `metadata.ownerReferences` change, or are set on creation, except on new objects that affect only their creator.
 	return p.Require(ctx, a, "change metadata.ownerReferences (when the owners are gone, the garbage collector deletes the object)",
 		permission.On(a, "delete", ""))
 }

@@ -86,7 +86,7 @@ func (p *Plugin) staysSmall(a admission.Attributes) bool {
 }
 
 func (p *Plugin) hasTheEnd(ctx context.Context, a admission.Attributes) bool {
-	// Permission: while the embedded etcd is full, an update denies a cluster, takes finalizers away, or changes much of what is being deleted.
+	// Permission: while the embedded etcd is full, an update denies a cluster, removes finalizers, or makes a large change to an object that is being deleted.
 	excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...)
 	return excused
 }

@@ -33,7 +33,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if binding == nil {
 		return err
 	}
-	// Permission (name: the set): a ManagedClusterSetBinding is made.
+	// Permission (name: the set): a ManagedClusterSetBinding is created.
 	bind := rbac.Permission{
 		Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: binding.Spec.ClusterSet,
 	}

@@ -77,7 +77,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !toggled && len(changed) == 0 {
 		return nil
 	}
-	// Permission: `spec.hubAcceptsClient` changes, or is true from the beginning; or an annotation changes that identifies the agent of the cluster.
+	// Permission: `spec.hubAcceptsClient` changes, or is true on creation; or an annotation that identifies the agent of the cluster changes.
 	accept := permission.Accept(a)
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept...)
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"

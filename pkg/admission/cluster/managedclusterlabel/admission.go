@@ -84,7 +84,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLabelChange) (*rbac.Permission, error) {
 	rules := []rbac.Permission{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
-		// Permission (name: the set): a label `cluster.open-cluster-management.io/clusterset` is added, changed or removed. Deprecated: that on the label is enough.
+		// Permission (name: the set): a label `cluster.open-cluster-management.io/clusterset` is added, changed or removed. Deprecated: the permission on the label is sufficient.
 		rules = append(rules, rbac.Permission{
 			Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value,
 		})
@@ -97,7 +97,7 @@ func (p *Plugin) held(ctx context.Context, a admission.Attributes, c reservedLab
 }
 
 func labelRule(name string) rbac.Permission {
-	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed. Between a set and the set `default`, that of the set is enough.
+	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed. Between a set and the set `default`, the permission for the set is sufficient.
 	return rbac.Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 

@@ -89,7 +89,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	// Users who may accept the cluster need not wait.
 	//
-	// Permission: a ManagedCluster is made while as many wait to be accepted as may.
+	// Permission: a ManagedCluster is created while the maximum number of clusters is waiting for acceptance.
 	excused, err := p.Excused(ctx, a, permission.Accept(a)...)
 	if excused {
 		return nil

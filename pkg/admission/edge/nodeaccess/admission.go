@@ -111,7 +111,7 @@ func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 // userMay returns nil for a user who may update the cluster of this name, or the clusters of one of its sets.
 func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name string) error {
 	d := p.Decide(a)
-	// Permission (name: the cluster): an EdgeNode is made, changed or deleted. The right to update a set's clusters counts, too.
+	// Permission (name: the cluster): an EdgeNode is created, changed or deleted. The permission to update the clusters of a set is sufficient, too.
 	byName := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Name: name}
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), byName)
 	if held == nil && err == nil {
@@ -136,7 +136,7 @@ func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*rbac.P
 		return nil, err
 	}
 	for _, set := range sets {
-		// Permission (name: a set that the cluster is in): an EdgeNode is made, changed or deleted, by a user who may also get these clusters.
+		// Permission (name: a set that the cluster is in): an EdgeNode is created, changed or deleted by a user who may also get the clusters of the set.
 		rule := rbac.Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
 		if held, err := permission.Holds(ctx, p.Authorizer, who, rule); held != nil || err != nil {
 			return held, err

@@ -64,7 +64,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		return err
 	}
-	// Permission: the warnings about a DeploymentPolicy or DeploymentPattern tell what is in a service of another namespace that is not public.
+	// Permission: the warnings about a DeploymentPolicy or DeploymentPattern contain details of a service in a different namespace that is not public.
 	finder := services.NewFinder(p.Services, p.Authorizer, a.GetUserInfo(), a.GetNamespace())
 	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {
 		if err != nil || updating && equality.Semantic.DeepEqual(d.Spec, old.Spec) {

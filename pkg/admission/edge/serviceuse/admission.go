@@ -52,7 +52,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if len(named) == 0 || err != nil {
 		return err
 	}
-	// Permission: the spec of a DeploymentPolicy or DeploymentPattern names a service of another namespace that is not public.
+	// Permission: the spec of a DeploymentPolicy or DeploymentPattern names a service in a different namespace that is not public.
 	finder := services.NewFinder(p.Services, p.Authorizer, a.GetUserInfo(), a.GetNamespace())
 	var errs field.ErrorList
 	for i := range named {

@@ -83,7 +83,7 @@ func (p *Plugin) names(ctx context.Context, who user.Info, requests []openmcp.Ac
 			if len(visible) == maxNamed {
 				continue
 			}
-			// Permission (namespace: of an AccessRequest): the warning at the deletion of a Cluster names its AccessRequests.
+			// Permission (namespace: of an AccessRequest): the warning on the deletion of a Cluster lists its AccessRequests.
 			decision, _, err := p.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 				User: who, Verb: "list", APIGroup: openmcp.GroupName, APIVersion: "v1alpha1",
 				Resource: "accessrequests", Namespace: r.Namespace, ResourceRequest: true,

@@ -113,8 +113,8 @@ func (r *Reconciler) review(ctx context.Context, q review, who *author.Author) (
 	if age := now.Sub(known.at); there && (known.allowed && age < allowedFor || !known.allowed && age < deniedFor) {
 		return known.allowed, nil
 	}
-	// Permission (name: the EdgeService; namespace: of the service): the author of a DeploymentPolicy or DeploymentPattern has a service of another
-	// namespace deployed.
+	// Permission (name: the EdgeService; namespace: of the service): a service in a different namespace is deployed for
+	// the author of a DeploymentPolicy or DeploymentPattern.
 	allowed, err := kit.Allowed(ctx, r.client, who, authorizationv1.ResourceAttributes{
 		Verb: "get", Group: edgev1alpha1.GroupName, Resource: "edgeservices", Namespace: q.namespace, Name: q.name,
 	})

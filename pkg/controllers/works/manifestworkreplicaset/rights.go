@@ -139,8 +139,8 @@ func (a *rights) may(ctx context.Context, cluster string) (refusal string, err e
 // holds checks the permission for all clusters, then for the sets of the cluster, then for the cluster: most authors have one for many.
 func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal string, err error) {
 	// Permission (verb: create; name: none; namespace: none, for all clusters, or that of the cluster): works of a ManifestWorkReplicaSet are
-	// written for its author. With an executor in the template, `execute-as` with the executor's name, too; without one, that of `system:serviceaccount::klusterlet-work-sa`
-	// with the feature gate NilExecutorValidating.
+	// written for its author. With an executor in the template, `execute-as` with the name of the executor is required, too; without one, with the feature gate
+	// NilExecutorValidating, `execute-as` with the name `system:serviceaccount::klusterlet-work-sa`.
 	works := question{verb: verb, group: workv1.GroupName, resource: "manifestworks", name: name}
 	if allowed, err := a.review(ctx, works); allowed || err != nil {
 		return "", err
@@ -151,7 +151,7 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 	}
 	for _, set := range sets {
 		// Permission (verb: create; name: a set that is bound to the namespace): works of a ManifestWorkReplicaSet are written for its author, to clusters
-		// of the set. With an executor, `execute-as` with `SET:EXECUTOR`, too.
+		// of the set. With an executor, `execute-as` with the name `SET:EXECUTOR` is required, too.
 		bySet := question{verb: verb, group: clusterv1beta2.GroupName, resource: "managedclustersets", subresource: "manifestworks", name: set}
 		if name != "" {
 			bySet.name = set + ":" + name

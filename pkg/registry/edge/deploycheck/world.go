@@ -112,8 +112,8 @@ func (w *world) mayGet(resource, namespace, name string) error {
 }
 
 func toGet(resource, namespace, name string) rbac.Permission {
-	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is about a
-	// policy or pattern that is there, or names a service of another namespace.
+	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is for an
+	// existing policy or pattern, or names a service in a different namespace.
 	return rbac.Permission{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
 }
 

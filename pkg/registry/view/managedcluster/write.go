@@ -166,8 +166,8 @@ const writes = "clusterview-write"
 func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
 	// Permission (verb: that of the request; name: the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`.
 	byName := rbac.Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Name: c.Name}
-	// Permission (verb: that of the request; name: a set of the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`,
-	// without a right by its name.
+	// Permission (verb: that of the request; name: a set of the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`
+	// by a user without a permission for its name.
 	bySet := rbac.Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
 	held, err := permission.Holds(ctx, r.Visible.Authorizer, who, byName)
 	if held != nil {

@@ -31,7 +31,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 		return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 	}
 	predicate := storage.Everything
-	// Permission (resource: managedclusters; name: the cluster): a cluster is seen by its name in `clusterview.open-cluster-management.io`.
+	// Permission (resource: managedclusters; name: the cluster): a cluster is read by its name in `clusterview.open-cluster-management.io`.
 	byName := authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1", Resource: r.Resource.Resource, Name: name}
 	may, err := r.may(ctx, who, byName)
 	if err != nil {

@@ -116,7 +116,7 @@ func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.Attrib
 }
 
 func setRight(name string) authorizer.AttributesRecord {
-	// Permission (name: the set): the members of a set are seen; with `managedclustersets/clusters`, its clusters are.
+	// Permission (name: the set): the members of a set are read; with `managedclustersets/clusters`, its clusters.
 	return authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2", Resource: "managedclustersets", Name: name}
 }
 
