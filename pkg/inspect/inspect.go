@@ -107,7 +107,7 @@ func OfStatus(status metav1.ConditionStatus) HealthState {
 	return Unknown
 }
 
-// Status returns the status of a condition, or Unknown if there is none.
+// Status returns the status of a condition, or Unknown if the condition is not set.
 func Status(conditions []metav1.Condition, conditionType string) metav1.ConditionStatus {
 	if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
 		return c.Status

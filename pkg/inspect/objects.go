@@ -47,7 +47,7 @@ func AccessRequest(r *openmcpv1alpha1.AccessRequest) Health {
 	return Because(state, r.Status.Phase, "the cluster provider has not answered yet")
 }
 
-// Waits returns the first condition of a request that is not True: the one that it waits for. It returns nil if there is none.
+// Waits returns the first condition of a request that is not True, which the request waits for. It returns nil if all conditions are True.
 func Waits(r *openmcpv1alpha1.AccessRequest) *metav1.Condition {
 	for i := range r.Status.Conditions {
 		if c := &r.Status.Conditions[i]; c.Status != metav1.ConditionTrue {

@@ -43,6 +43,8 @@ func withStates(w http.ResponseWriter, from io.Reader, q *question) {
 		// The response is incomplete, and the browser must not consider it complete.
 		panic(http.ErrAbortHandler)
 	}
+	// A watch may have had no events for longer than the deadline of the last one, and the end of the response has to reach the browser.
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
 // deadlined writes within a time limit for each part.

@@ -6,7 +6,11 @@ package ui
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestStates verifies that lists, objects and events have states if the page requests them, and are passed on unchanged otherwise.
@@ -68,5 +72,31 @@ func TestStates_InterruptedResponse(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s is passed on as complete", body)
 		}
+	}
+}
+
+// deadlineRecorder records the calls that matter for the end of a response.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+	calls []string
+}
+
+func (d *deadlineRecorder) SetWriteDeadline(time.Time) error {
+	d.calls = append(d.calls, "deadline")
+	return nil
+}
+
+// Read is the end of the hub's response.
+func (d *deadlineRecorder) Read([]byte) (int, error) {
+	d.calls = append(d.calls, "end")
+	return 0, io.EOF
+}
+
+// TestStates_EndOfQuietWatch verifies that the end of a watch has a write deadline of its own: that of the last event may be over.
+func TestStates_EndOfQuietWatch(t *testing.T) {
+	d := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
+	withStates(d, io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{}}`+"\n"), d), &question{watch: true})
+	if want := []string{"deadline", "end", "deadline"}; !slices.Equal(d.calls, want) {
+		t.Errorf("the calls are %q, want %q", d.calls, want)
 	}
 }
