@@ -24,14 +24,18 @@ type event struct {
 // failure is a test that failed, or that was running when its program ended.
 type failure struct {
 	Test string
-	// Messages are the last messages of the test, without logs of programs, which are often long.
+	// Messages are the lines of the last messages of the test, without logs of programs, which are often long.
 	Messages []string
 }
 
 const (
 	maxMessages      = 4
+	maxMessageLines  = 8
 	maxMessageLength = 400
 )
+
+// continuation begins the other lines of a message, as package testing prints them.
+const continuation = "        "
 
 // message matches the first line of what a test or a helper of it prints by t.Error and its like, and a panic. What test/kubelet prints of a container
 // ends with "said:".
@@ -41,15 +45,25 @@ var (
 )
 
 func newFailure(test string, output []byte) failure {
-	f := failure{Test: test}
+	var messages [][]string
+	continued := false
 	for line := range bytes.Lines(output) {
-		if message.Match(line) && !log.Match(line) {
+		line = bytes.TrimRight(line, "\r\n")
+		switch {
+		case message.Match(line):
+			if continued = !log.Match(line); continued {
+				messages = append(messages, nil)
+			}
 			line = bytes.TrimSpace(line)
-			f.Messages = append(f.Messages, string(line[:min(len(line), maxMessageLength)]))
+		case !bytes.HasPrefix(line, []byte(continuation)):
+			continued = false
+		}
+		if continued && len(messages[len(messages)-1]) < maxMessageLines {
+			last := &messages[len(messages)-1]
+			*last = append(*last, string(line[:min(len(line), maxMessageLength)]))
 		}
 	}
-	f.Messages = f.Messages[max(0, len(f.Messages)-maxMessages):]
-	return f
+	return failure{Test: test, Messages: slices.Concat(messages[max(0, len(messages)-maxMessages):]...)}
 }
 
 // printFailures prints the failed tests with their last messages.

@@ -226,7 +226,7 @@ func TestReadEvents(t *testing.T) {
 	for file, text := range map[string]string{"go.mod": "module x\n\ngo 1.24\n", "x_test.go": `package x
 import ("os"; "testing"; "time")
 func TestA(t *testing.T) { t.Log("quiet"); time.Sleep(20*time.Millisecond) }
-func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud"); t.Log("container x said:\n y") }) }
+func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud\nand clear"); t.Log("container x said:\n y") }) }
 func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 `} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
@@ -250,7 +250,7 @@ func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 	}
 	var summary bytes.Buffer
 	printFailures(&summary, []result{{job: job{Title: "x"}, Failures: failures}})
-	want := "=== x > TestB/sub failed:\n      x_test.go:4: loud\n=== x > TestB failed:\n=== x > TestC failed:\n      x_test.go:5: before the end\n"
+	want := "=== x > TestB/sub failed:\n      x_test.go:4: loud\n              and clear\n=== x > TestB failed:\n=== x > TestC failed:\n      x_test.go:5: before the end\n"
 	if summary.String() != want {
 		t.Errorf("the summary is\n%swant\n%s", &summary, want)
 	}

@@ -37,8 +37,9 @@ import (
 )
 
 const (
-	// trialFor is the time that a hub may take to issue a certificate. A working hub takes about a second.
-	trialFor  = 10 * time.Second
+	// trialFor is the time that a hub may take to issue a certificate. A working hub takes about a second, and one whose kube-controller-manager has
+	// just lost its leader about 20 seconds: a lease of 15 seconds must expire first.
+	trialFor  = 30 * time.Second
 	trialName = "kubectl-hub-trial"
 )
 

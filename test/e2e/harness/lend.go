@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -176,8 +178,22 @@ func (p *Pool) giveBack(t *testing.T, h *lentHub) {
 	}
 	if h != nil {
 		h.Kill()
+		retainLogs(t, h.Dir())
 	}
 	<-p.started
+}
+
+// retainLogs moves the logs of the servers of a hub out of its folder, which is removed when the tests of the package end.
+func retainLogs(t *testing.T, hub string) {
+	dir, err := os.MkdirTemp("", "clusterhub-e2e-")
+	if err == nil {
+		err = os.Rename(filepath.Join(hub, "logs"), filepath.Join(dir, "logs"))
+	}
+	if err != nil {
+		t.Logf("the logs of the lent hub are lost: %v", err)
+		return
+	}
+	t.Logf("The logs of the lent hub are kept in %s", filepath.Join(dir, "logs"))
 }
 
 func (p *Pool) start() (*lentHub, error) {
