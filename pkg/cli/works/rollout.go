@@ -101,6 +101,24 @@ func isPresent(set *workv1alpha1.ManifestWorkReplicaSet, r *workv1alpha1.Manifes
 	return equality.Semantic.DeepEqual(set.Spec.ManifestWorkTemplate, r.Spec.ManifestWorkTemplate)
 }
 
+// pendingRevision returns what the hub has yet to do so that rollout undo can go back to the current template of a set that is rolled out, or "".
+func pendingRevision(ctx context.Context, h *kit.HubClient, set *workv1alpha1.ManifestWorkReplicaSet) (string, error) {
+	if set.Status.Summary.DesiredTotal == 0 {
+		return "", nil // a template that no cluster has is not recorded
+	}
+	all, err := listRevisions(ctx, h, set)
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		// The status requires no permission to read templates, and a hub of Open Cluster Management has no revisions.
+		return "", nil
+	case err != nil:
+		return "", err
+	case len(all) > 0 && isPresent(set, &all[0]):
+		return "", nil
+	}
+	return "the template is not in the rollout history yet: the hub records it when all clusters have succeeded for minSuccessTime", nil
+}
+
 func newRolloutHistoryCommand(opts *kit.Options) *cobra.Command {
 	o := &rolloutOptions{NamespaceFlag: kit.NamespaceFlag{Options: opts}, out: kit.NewTable()}
 	cmd := &cobra.Command{
@@ -154,13 +172,14 @@ func newRolloutStatusCommand(opts *kit.Options) *cobra.Command {
 		Use:   "status RS",
 		Short: "Show how far the rollout of a replica set is, and what it waits for",
 		Long: "rollout status shows on how many clusters a ManifestWorkReplicaSet is rolled out, what the rollout waits for, and the clusters whose work " +
-			"is not applied or not available, if you may list manifestworks. With --wait it ends when all clusters have the template and " +
-			"its objects are available, or with an error when the timeout expires.",
+			"is not applied or not available, if you may list manifestworks. With --wait it ends when all clusters have the template, its objects " +
+			"are available, and the hub has recorded the template for rollout undo, if you may list manifestworkreplicasetrevisions; or with an " +
+			"error when the timeout expires. The hub records a template when all clusters have succeeded for the minSuccessTime of their placement.",
 		Example: kit.Example("kubectl hub rollout status web -n dev\nkubectl hub rollout status web -n dev --wait --timeout 10m"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	o.addTo(cmd)
-	o.AddWait(cmd.Flags(), "the replica set is rolled out")
+	o.AddWait(cmd.Flags(), "the replica set is rolled out, and rollout undo can go back to its template")
 	o.out.AddObjectTo(cmd)
 	return cmd
 }
@@ -190,8 +209,11 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 				return false, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s was deleted and created again", set.Namespace, name)
 			}
 			set = now
-			done, why := inspect.IsRolledOut(set)
-			return done, why, nil
+			if done, why := inspect.IsRolledOut(set); !done {
+				return false, why, nil
+			}
+			pending, err := pendingRevision(ctx, h, set)
+			return err == nil && pending == "", pending, err
 		})
 		// Print the status even after a timeout.
 		if late != nil && ctx.Err() == nil {
@@ -215,6 +237,13 @@ func (o *rolloutStatusOptions) printProgress(ctx context.Context, h *kit.HubClie
 	done, why := inspect.IsRolledOut(set)
 	if done {
 		l.Printf("ManifestWorkReplicaSet %s/%s successfully rolled out to %s.", set.Namespace, set.Name, kit.ClusterCount(s.DesiredTotal))
+		pending, err := pendingRevision(ctx, h, set)
+		if err != nil {
+			return err
+		}
+		if pending != "" {
+			l.Printf("%s", pending)
+		}
 		return l.Err
 	}
 	l.Printf("Waiting for the rollout of ManifestWorkReplicaSet %s/%s to finish: %d of %s updated, %d available, %d degraded.",

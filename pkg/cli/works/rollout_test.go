@@ -203,6 +203,7 @@ func TestRolloutStatus(t *testing.T) {
 	out.Status, out.ObservedGeneration = metav1.ConditionTrue, 4
 	s.Put(replicaSet("two", out))
 	clitest.Says(t, clitest.MustRun(t, config, "rollout", "status", "web", "-n", "dev"), "the hub has not observed the current spec yet")
+	s.Put(revisionOf("1", 5, "two"))
 	looks := 0
 	s.On["GET "+setPath] = func(http.ResponseWriter, []byte) bool {
 		looks++
@@ -218,5 +219,57 @@ func TestRolloutStatus(t *testing.T) {
 	}
 	if _, _, err := clitest.Run(t, config, "rollout", "status", "none", "-n", "dev"); !apierrors.IsNotFound(err) {
 		t.Errorf("no set: %v", err)
+	}
+}
+
+// TestRolloutStatus_WaitsForRevision verifies that a rollout undo after rollout status --wait can go back to the template.
+func TestRolloutStatus_WaitsForRevision(t *testing.T) {
+	const revisionsPath = "/apis/work.open-cluster-management.io/v1alpha1/namespaces/dev/manifestworkreplicasetrevisions"
+	const success = "ManifestWorkReplicaSet dev/web successfully rolled out to 3 clusters.\n"
+	const pending = "the template is not in the rollout history yet: the hub records it when all clusters have succeeded for minSuccessTime\n"
+	out := metav1.Condition{Type: "PlacementRolledOut", Status: metav1.ConditionTrue, ObservedGeneration: 5, Reason: "Complete"}
+	// The set has returned to the template of revision 1, which is not the last one any more.
+	s := clitest.NewServer(t, replicaSet("one", out), revisionOf("1", 1, "one"), revisionOf("1", 4, "two"), revisionOf("0", 9, "one"))
+	config := clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s})
+	if got := clitest.MustRun(t, config, "rollout", "status", "web", "-n", "dev"); got != success+pending {
+		t.Errorf("before it is recorded, it prints %q", got)
+	}
+	stdout, _, err := clitest.RunIn(s.InterruptedAt("GET "+revisionsPath, 3), t, config, "rollout", "status", "web", "-n", "dev", "--wait")
+	if err == nil || !strings.Contains(err.Error(), "the template is not in the rollout history yet") || stdout != success+pending {
+		t.Errorf("interrupted before it is recorded: %v, %q", err, stdout)
+	}
+
+	lists := 0
+	s.On["GET "+revisionsPath] = func(http.ResponseWriter, []byte) bool {
+		lists++
+		if lists == 3 {
+			s.Put(revisionOf("1", 5, "one"))
+		}
+		return false
+	}
+	if got := clitest.MustRun(t, config, "rollout", "status", "web", "-n", "dev", "--wait"); got != success || lists < 3 {
+		t.Errorf("after %d lists of revisions, it prints %q", lists, got)
+	}
+
+	// No revision is recorded, or none can be read: there is nothing to wait for.
+	for name, refusal := range map[string]*apierrors.StatusError{
+		"may not list revisions":     apierrors.NewForbidden(schema.GroupResource{Resource: "manifestworkreplicasetrevisions"}, "", nil),
+		"a hub without revisions":    apierrors.NewNotFound(schema.GroupResource{Resource: "manifestworkreplicasetrevisions"}, ""),
+		"no cluster has been chosen": nil,
+	} {
+		set, want := replicaSet("three", out), success
+		if refusal == nil {
+			set.Status.Summary, want = workv1alpha1.ManifestWorkReplicaSetSummary{}, "ManifestWorkReplicaSet dev/web successfully rolled out to 0 clusters.\n"
+		}
+		s := clitest.NewServer(t, set)
+		if refusal != nil {
+			s.Refuse("GET "+revisionsPath, refusal)
+		}
+		config := clitest.Kubeconfig(t, map[string]*clitest.Server{"hub": s})
+		for _, wait := range []string{"--wait=false", "--wait"} {
+			if got := clitest.MustRun(t, config, "rollout", "status", "web", "-n", "dev", wait); got != want {
+				t.Errorf("%s, %s: it prints %q", name, wait, got)
+			}
+		}
 	}
 }
