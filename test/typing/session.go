@@ -133,19 +133,14 @@ func (s *Session) values(b pages.Block) (texts []string, err error) {
 // reads matches commands that change nothing: their output becomes the expected one once the hub has completed previous requests.
 var reads = regexp.MustCompile(`^_output/bin/localhub status\b|^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
 
-// try runs a command, and returns how its output differs.
+// try runs a command, and fails the test if its output or its exit code differs from the page.
 func (s *Session) try(c pages.Command) {
 	s.t.Helper()
 	started := time.Now()
 	said, out, code := "", "", 0
 	_ = await.Until(s.t.Context(), await.Limit, func(context.Context) (bool, error) {
-		said = ""
 		out, code = s.shell.run(s.t, c.Text, s.code)
-		if !c.NoOutput && c.Output != "" {
-			said = pages.Differs(c.Output, out)
-		} else if code != 0 {
-			said = fmt.Sprintf("it has failed with %d", code)
-		}
+		said = differs(c, out, code)
 		return said == "" || !reads.MatchString(c.Text), nil
 	})
 	if said != "" {
@@ -154,4 +149,14 @@ func (s *Session) try(c pages.Command) {
 		s.t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
 	}
 	s.code = code
+}
+
+// differs returns how the output or the exit code of a command differs from the page, or "".
+func differs(c pages.Command, out string, code int) string {
+	if !c.NoOutput && c.Output != "" {
+		if said := pages.Differs(c.Output, out); said != "" {
+			return said
+		}
+	}
+	return c.CheckExit(code)
 }

@@ -43,14 +43,14 @@ func openTerminal(t *testing.T, typed pages.Command, said, dir string, env ...st
 	}
 	go func() {
 		defer close(term.ended)
-		_ = term.cmd.Wait() // the output shows how it ended
+		_ = term.cmd.Wait() // close checks the exit code
 	}()
 	t.Cleanup(term.kill)
 	return term
 }
 
 // close waits until the command has printed the expected output, and then interrupts it as Ctrl-C does, if it still runs. It returns how the output
-// differs.
+// differs, or the exit code of a command that has ended before.
 func (term *terminal) close(patience time.Duration) error {
 	defer term.kill()
 	differs := ""
@@ -69,6 +69,9 @@ func (term *terminal) close(patience time.Duration) error {
 		return fmt.Errorf("%s\nthe page has\n%s\nand it is\n%s", differs, term.typed.Output, term.printed())
 	}
 	if term.hasEnded() {
+		if differs := term.typed.CheckExit(term.cmd.ProcessState.ExitCode()); differs != "" {
+			return fmt.Errorf("%s: it has printed\n%s", differs, term.printed())
+		}
 		return nil
 	}
 	for until := time.Now().Add(await.Limit); time.Now().Before(until); {

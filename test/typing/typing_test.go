@@ -56,6 +56,56 @@ func TestValues_AreOfSession(t *testing.T) {
 	}
 }
 
+// TestDiffers_ChecksExitCode verifies that a command succeeds, unless the page shows that it fails.
+func TestDiffers_ChecksExitCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		block, out string
+		code       int
+		differs    string
+	}{
+		"success":                      {block: "$ a\nb\n", out: "b"},
+		"success without output":       {block: "$ a\n"},
+		"failure without output":       {block: "$ a\n", code: 1, differs: "it has exited with 1, want 0"},
+		"failure with any output":      {block: "$ a\n…\n", out: "Error: no", code: 1, differs: "it has exited with 1, want 0"},
+		"failure with the output":      {block: "$ a\nb\n", out: "b", code: 3, differs: "it has exited with 3, want 0"},
+		"other output":                 {block: "$ a\nb\n", out: "c", code: 1, differs: `want "b"`},
+		"an error of kubectl hub":      {block: "$ a\nname a\nError: no\n", out: "name a\nError: no", code: 1},
+		"an error of kubectl":          {block: "$ a\nerror: no\n", out: "error: no", code: 1},
+		"an error of a server":         {block: "$ a\nError from server (Forbidden): no\n", out: "Error from server (Forbidden): no", code: 1},
+		"an error of a server, alone":  {block: "$ a\nError from server: no\n", out: "Error from server: no", code: 1},
+		"an invalid object":            {block: "$ a\nThe Cluster \"red\" is invalid: no\n", out: "The Cluster \"red\" is invalid: no", code: 1},
+		"an error, and success":        {block: "$ a\nError: no\n", out: "Error: no", differs: "it has exited with 0, and the page shows an error"},
+		"an error within a line":       {block: "$ a\nno Error: no\n", out: "no Error: no", code: 1, differs: "it has exited with 1, want 0"},
+		"the code of the comment":      {block: "<!-- exits with 2: a b … -->\n$ a b c\nd\n", out: "d", code: 2},
+		"the code, without output":     {block: "<!-- exits with 2: a -->\n$ a\n", code: 2},
+		"not the code of the comment":  {block: "<!-- exits with 2: a -->\n$ a\n…\n", out: "b", code: 1, differs: "it has exited with 1, want 2"},
+		"success in place of the code": {block: "<!-- exits with 2: a -->\n$ a\n…\n", out: "b", differs: "it has exited with 0, want 2"},
+		"the code of another command":  {block: "<!-- exits with 2: b -->\n$ a\nc\n$ b\nc\n", out: "c", code: 2, differs: "it has exited with 2, want 0"},
+		"the code of a longer command": {block: "<!-- exits with 2: a b -->\n$ a\nc\n$ a b\nc\n", out: "c"},
+		"the codes of two commands":    {block: "<!-- exits with 2: a -->\n<!-- exits with 3: a b -->\n$ a\nc\n$ a b\nc\n", out: "c", code: 2},
+	} {
+		comments, commands := "", c.block
+		if i := strings.Index(c.block, "$ "); i >= 0 {
+			comments, commands = c.block[:i], c.block[i:]
+		}
+		blocks, err := pages.Parse("a.md", comments+"```console\n"+commands+"```\n")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := differs(blocks[0].Commands[0], c.out, c.code); (got == "") != (c.differs == "") || !strings.HasPrefix(got, c.differs) {
+			t.Errorf("%s: %q, want %q", name, got, c.differs)
+		}
+	}
+	hidden, err := pages.Parse("a.md", "<!-- run:\n$ a\n-->\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := differs(hidden[0].Commands[0], "b", 1); got == "" {
+		t.Error("a command that readers do not see may fail")
+	}
+}
+
 // TestTerminal_RunsConcurrently verifies that a command in a different terminal runs until it has printed the expected output, or until the
 // limit, and leaves no process.
 func TestTerminal_RunsConcurrently(t *testing.T) {
@@ -64,11 +114,15 @@ func TestTerminal_RunsConcurrently(t *testing.T) {
 		typed, output, differs string
 		// limit is the time in which a command that does not exit must print the expected output. 0 is await.Limit.
 		limit time.Duration
+		// ended is true if the command exits before close is called, which would interrupt it otherwise.
+		ended bool
 	}{
 		{typed: "until test -e go; do sleep 0.05; done; echo done", output: "done"},
 		{typed: "echo first; until test -e go; do sleep 0.05; done; echo last; sleep 1000", output: "first last"},
 		{typed: "echo first; sleep 1000", output: "first…"},
-		{typed: "echo no; exit 3", output: "no"},
+		{typed: "echo no", output: "no"},
+		{typed: "echo no; exit 3", output: "no", differs: "it has exited with 3, want 0", ended: true},
+		{typed: "echo Error: no; exit 3", output: "Error: no", ended: true},
 		{typed: "echo other; sleep 1000", output: "words", differs: `want "words", got "other"`, limit: 2 * time.Second},
 		{typed: "echo more words", output: "more", differs: `want nothing more, got "words"`},
 		{typed: "exit 3", output: "more", differs: `want "more", got nothing more`},
@@ -78,6 +132,9 @@ func TestTerminal_RunsConcurrently(t *testing.T) {
 			go func() {
 				_ = os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)
 			}()
+		}
+		if c.ended {
+			<-term.ended
 		}
 		err := term.close(cmp.Or(c.limit, await.Limit))
 		if said := fmt.Sprint(err); (err == nil) != (c.differs == "") || !strings.HasPrefix(said, c.differs) && err != nil {

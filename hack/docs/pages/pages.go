@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,6 +31,8 @@ type Block struct {
 	Swaps []Swap
 	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
 	Elsewhere bool
+	// Exits are the exit codes of commands that do not succeed.
+	Exits []Exit
 	// RunBy is the folder and the name of the test that types its commands, where it is not test/e2e/docs.
 	RunBy string
 	// Commands are those of blocks whose language has any.
@@ -39,6 +42,12 @@ type Block struct {
 // Swap is a text of a page that is another one in each run, such as a token, and the word that a shell makes that one of.
 type Swap struct{ Text, Word string }
 
+// Exit is the exit code of a command. Command is the first line of the command, or its beginning and "…".
+type Exit struct {
+	Code    int
+	Command string
+}
+
 // Command is one command.
 type Command struct {
 	Page string
@@ -47,8 +56,10 @@ type Command struct {
 	Text string
 	// Output is the expected output according to the page.
 	Output string
-	// NoOutput is true where a page never shows any: then what is printed does not matter, but the command has to succeed.
+	// NoOutput is true where a page never shows any: then what is printed does not matter.
 	NoOutput bool
+	// Exit is the exit code according to the comment before the block, or 0 if the comment does not name the command.
+	Exit int
 }
 
 // Where is the page and the line, as compilers say it.
@@ -62,12 +73,14 @@ const Hidden = "hidden"
 
 var (
 	fence   = regexp.MustCompile("^( *)```(.*)$")
-	comment = regexp.MustCompile(`^<!-- (?:not run|run|typed with|in another terminal)\b`)
+	comment = regexp.MustCompile(`^<!-- (?:not run|run|typed with|exits with|in another terminal)\b`)
 	exempt  = regexp.MustCompile(`^<!-- not run: (.+?) *-->$`)
 	runBy   = regexp.MustCompile(`^<!-- run by: (\S+ Test\w+) -->$`)
 	hidden  = regexp.MustCompile(`^ *<!-- run:$`)
 	swaps   = regexp.MustCompile(`^<!-- typed with:$`)
 	swap    = regexp.MustCompile(`^(\S.*?) = (\S.*)$`)
+	exits   = regexp.MustCompile(`^<!-- exits with ([1-9]\d*): (\S.*?) *-->$`)
+	failure = regexp.MustCompile(`(?m)^(?:[Ee]rror: |Error from server(?: \(\w+\))?: |The \w+ "[^"]*" is invalid: )`)
 	other   = regexp.MustCompile(`^<!-- in another terminal -->$`)
 	isFile  = regexp.MustCompile("^ *`([^` ]+)`:$")
 	heredoc = regexp.MustCompile(`<<-?['"]?(\w+)['"]?(?:$|[^<\w])`)
@@ -140,7 +153,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 		case fence.MatchString(lines[i]):
 			found := fence.FindStringSubmatch(lines[i])
 			indent, b.Language, end = found[1], strings.TrimSpace(found[2]), "```"
-			b.File, b.NotRun, b.RunBy, b.Swaps, b.Elsewhere = file, said.NotRun, said.RunBy, said.Swaps, said.Elsewhere
+			b.File, b.NotRun, b.RunBy, b.Swaps, b.Exits, b.Elsewhere = file, said.NotRun, said.RunBy, said.Swaps, said.Exits, said.Elsewhere
 			said, saidLine = Block{}, 0
 		default:
 			if saidLine > 0 {
@@ -180,6 +193,14 @@ func (b *Block) says(lines []string) (length int, err error) {
 	case runBy.MatchString(first):
 		b.RunBy = runBy.FindStringSubmatch(first)[1]
 		return 1, nil
+	case exits.MatchString(first):
+		found := exits.FindStringSubmatch(first)
+		code, err := strconv.Atoi(found[1])
+		if err != nil {
+			return 0, err
+		}
+		b.Exits = append(b.Exits, Exit{Code: code, Command: found[2]})
+		return 1, nil
 	case other.MatchString(first):
 		b.Elsewhere = true
 		return 1, nil
@@ -203,11 +224,16 @@ func (b *Block) says(lines []string) (length int, err error) {
 
 // check says what is wrong with what the comments before the block say.
 func (b Block) check() error {
-	if b.NotRun != "" && (b.Elsewhere || len(b.Swaps) > 0) {
+	if b.NotRun != "" && (b.Elsewhere || len(b.Swaps) > 0 || len(b.Exits) > 0) {
 		return errors.New("how its commands are typed is said, and that they are not")
 	}
 	if b.Elsewhere && (len(b.Commands) != 1 || strings.TrimSpace(b.Commands[0].Output) == "") {
 		return errors.New("in another terminal one command is typed, and the block says what it prints")
+	}
+	for _, e := range b.Exits {
+		if !slices.ContainsFunc(b.Commands, e.matches) {
+			return fmt.Errorf("the comment before it has the exit code of %s, which is not one of its commands", e.Command)
+		}
 	}
 	for _, s := range b.Swaps {
 		if !strings.Contains(b.Text, s.Text) {
@@ -215,6 +241,27 @@ func (b Block) check() error {
 		}
 	}
 	return nil
+}
+
+// matches reports whether e is about a command.
+func (e Exit) matches(c Command) bool {
+	line, _, _ := strings.Cut(c.Text, "\n")
+	if begin, cut := strings.CutSuffix(e.Command, "…"); cut {
+		return strings.HasPrefix(line, begin)
+	}
+	return line == e.Command
+}
+
+// CheckExit returns how the exit code of a command differs from the page, or "". A command must exit with 0, unless the comment before the block has
+// another code, or its output in the page is an error.
+func (c Command) CheckExit(code int) string {
+	switch fails := failure.MatchString(c.Output); {
+	case c.Exit == 0 && fails && code == 0:
+		return "it has exited with 0, and the page shows an error"
+	case c.Exit == 0 && fails, code == c.Exit:
+		return ""
+	}
+	return fmt.Sprintf("it has exited with %d, want %d", code, c.Exit)
 }
 
 // Swapped is the command with other texts in their places: those of the Swaps of its block, in their order.
@@ -249,6 +296,9 @@ func (b Block) commands(lines []string) (all []Command) {
 				}
 			}
 			c.Text = strings.Join(text, "\n")
+			if i := slices.IndexFunc(b.Exits, func(e Exit) bool { return e.matches(c) }); i >= 0 {
+				c.Exit = b.Exits[i].Code
+			}
 			all = append(all, c)
 		case len(all) > 0 && b.Language == "console":
 			all[len(all)-1].Output += lines[i] + "\n"

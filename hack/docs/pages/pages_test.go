@@ -116,6 +116,9 @@ func TestParse_RejectsInvalidBlocks(t *testing.T) {
 		"typed with no word":     "<!-- typed with:\na\n-->\n```console\n$ a\n```\n",
 		"typed with no end":      "<!-- typed with:\na = b\n",
 		"typed with anything":    "<!-- typed with:\n… = b\n-->\n```console\n$ …\n```\n",
+		"exits with success":     "<!-- exits with 0: a -->\n```console\n$ a\n```\n",
+		"exits without command":  "<!-- exits with 2: -->\n```console\n$ a\n```\n",
+		"exits with no number":   "<!-- exits with a failure: a -->\n```console\n$ a\n```\n",
 		"typed in a comment":     "<!-- typed with: a = b -->\n```console\n$ a\n```\n",
 	} {
 		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:1: ") {
@@ -128,6 +131,9 @@ func TestParse_RejectsMisplacedComments(t *testing.T) {
 	for name, text := range map[string]string{
 		"typed, and not run":             "<!-- not run: a cloud -->\n<!-- in another terminal -->\n```console\n$ a\n```\n",
 		"swapped, and not run":           "<!-- not run: a cloud -->\n<!-- typed with:\na = b\n-->\n```console\n$ a\n```\n",
+		"exits, and not run":             "<!-- not run: a cloud -->\n<!-- exits with 2: a -->\n```console\n$ a\n```\n",
+		"exits, and the block lacks it":  "<!-- exits with 2: a -->\n```console\n$ a b\n```\n",
+		"exits, and no commands":         "<!-- exits with 2: a -->\n```yaml\na: 1\n```\n",
 		"two commands in a terminal":     "<!-- in another terminal -->\n```console\n$ a\nA\n$ b\n```\n",
 		"no output in a terminal":        "<!-- in another terminal -->\n```console\n$ a\n```\n",
 		"swaps what the block lacks":     "<!-- typed with:\nb = c\n-->\n```console\n$ a\n```\n",
@@ -137,6 +143,22 @@ func TestParse_RejectsMisplacedComments(t *testing.T) {
 		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:") {
 			t.Errorf("%s: %v, %v", name, blocks, err)
 		}
+	}
+}
+
+func TestParse_ExitCodes(t *testing.T) {
+	blocks, err := Parse("a.md", "<!-- exits with 2: a b -->\n<!-- exits with 3: c … -->\n<!-- run:\n$ a b\n-->\n```console\n$ a b\n$ a\n$ c \\\n  d\n$ c\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range blocks {
+		for _, c := range b.Commands {
+			got = append(got, fmt.Sprintf("%s %d", c.Where(), c.Exit))
+		}
+	}
+	if want := []string{"a.md:4 0", "a.md:7 2", "a.md:8 0", "a.md:9 3", "a.md:11 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
