@@ -135,8 +135,8 @@ func TestLag_NoDuplicateWrite(t *testing.T) {
 	f.untold = append(own, f.untold...)
 	f.expect()
 	f.has("p-decision-1 0: c2")
-	if len(f.process.unseenDecisions)+len(f.process.unseenPlacements) > 0 {
-		t.Error("not seen:", f.process.unseenDecisions, f.process.unseenPlacements)
+	if len(f.process.scheduler.unseenDecisions)+len(f.process.scheduler.unseenPlacements) > 0 {
+		t.Error("not seen:", f.process.scheduler.unseenDecisions, f.process.scheduler.unseenPlacements)
 	}
 
 	// The same with a decision that is deleted, and whose earlier version is reported.

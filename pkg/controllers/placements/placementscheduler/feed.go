@@ -27,20 +27,20 @@ type watchedKind struct {
 }
 
 // watches returns all kinds that decisions depend on. Workers start when each handler has received all existing objects.
-func (r *Reconciler) watches() []watchedKind {
+func (s *sharedScheduler) watches() []watchedKind {
 	return []watchedKind{
-		feed(r, r.setPlacement, r.deletePlacement),
-		feed(r, r.setDecision, r.deleteDecision),
-		feed(r, func(_ context.Context, s *clusterv1beta2.ManagedClusterSet) { r.hub.SetSet(s) },
-			func(_ context.Context, s *clusterv1beta2.ManagedClusterSet) { r.hub.DeleteSet(s.Name) }),
-		feed(r, r.setBinding, r.deleteBinding),
-		feed(r, func(ctx context.Context, c *clusterv1.ManagedCluster) { r.hub.SetCluster(ctx, c, r.clock.Now()) },
-			func(_ context.Context, c *clusterv1.ManagedCluster) { r.hub.DeleteCluster(c.Name) }),
-		feed(r, func(ctx context.Context, s *clusterv1alpha1.AddOnPlacementScore) {
-			r.hub.SetScore(ctx, s, r.clock.Now())
+		feed(s, s.setPlacement, s.deletePlacement),
+		feed(s, s.setDecision, s.deleteDecision),
+		feed(s, func(_ context.Context, set *clusterv1beta2.ManagedClusterSet) { s.hub.SetSet(set) },
+			func(_ context.Context, set *clusterv1beta2.ManagedClusterSet) { s.hub.DeleteSet(set.Name) }),
+		feed(s, s.setBinding, s.deleteBinding),
+		feed(s, func(ctx context.Context, c *clusterv1.ManagedCluster) { s.hub.SetCluster(ctx, c, s.clock.Now()) },
+			func(_ context.Context, c *clusterv1.ManagedCluster) { s.hub.DeleteCluster(c.Name) }),
+		feed(s, func(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) {
+			s.hub.SetScore(ctx, score, s.clock.Now())
 		},
-			func(ctx context.Context, s *clusterv1alpha1.AddOnPlacementScore) {
-				r.hub.DeleteScore(ctx, client.ObjectKeyFromObject(s), r.clock.Now())
+			func(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) {
+				s.hub.DeleteScore(ctx, client.ObjectKeyFromObject(score), s.clock.Now())
 			}),
 	}
 }
@@ -50,9 +50,9 @@ func (r *Reconciler) watches() []watchedKind {
 func feed[O any, T interface {
 	*O
 	client.Object
-}](r *Reconciler, set, gone func(context.Context, T)) watchedKind {
+}](s *sharedScheduler, set, gone func(context.Context, T)) watchedKind {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
-		r.enqueue(func() {
+		s.enqueue(func() {
 			defer func() {
 				if fault := recover(); fault != nil {
 					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "Skipped a change for the placements",
@@ -70,46 +70,46 @@ func feed[O any, T interface {
 	}}
 }
 
-func (r *Reconciler) setPlacement(_ context.Context, p *clusterv1beta1.Placement) {
-	if r.unseenPlacements.hides(p) {
+func (s *sharedScheduler) setPlacement(_ context.Context, p *clusterv1beta1.Placement) {
+	if s.unseenPlacements.hides(p) {
 		return
 	}
 	key := client.ObjectKeyFromObject(p)
-	if now := r.hub.Placement(key); now != nil && now.UID != p.UID {
+	if now := s.hub.Placement(key); now != nil && now.UID != p.UID {
 		// The result in progress is for the placement that had the name before.
-		r.hub.DeletePlacement(key)
+		s.hub.DeletePlacement(key)
 	}
-	r.hub.SetPlacement(p)
+	s.hub.SetPlacement(p)
 }
 
-func (r *Reconciler) deletePlacement(_ context.Context, p *clusterv1beta1.Placement) {
-	if !r.unseenPlacements.hidesDeletion(p) {
-		r.hub.DeletePlacement(client.ObjectKeyFromObject(p))
-	}
-}
-
-func (r *Reconciler) setDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
-	if !r.unseenDecisions.hides(d) {
-		r.hub.SetDecision(d)
+func (s *sharedScheduler) deletePlacement(_ context.Context, p *clusterv1beta1.Placement) {
+	if !s.unseenPlacements.hidesDeletion(p) {
+		s.hub.DeletePlacement(client.ObjectKeyFromObject(p))
 	}
 }
 
-func (r *Reconciler) deleteDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
-	if !r.unseenDecisions.hidesDeletion(d) {
-		r.hub.DeleteDecision(client.ObjectKeyFromObject(d))
+func (s *sharedScheduler) setDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
+	if !s.unseenDecisions.hides(d) {
+		s.hub.SetDecision(d)
+	}
+}
+
+func (s *sharedScheduler) deleteDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
+	if !s.unseenDecisions.hidesDeletion(d) {
+		s.hub.DeleteDecision(client.ObjectKeyFromObject(d))
 	}
 }
 
 // setBinding adds a binding that is not being deleted. The hub knows whether its set exists. The name of a binding must be that of the set: the
 // user who created it had the permission for that one.
-func (r *Reconciler) setBinding(ctx context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
+func (s *sharedScheduler) setBinding(ctx context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
 	if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
-		r.deleteBinding(ctx, b)
+		s.deleteBinding(ctx, b)
 		return
 	}
-	r.hub.SetBinding(b.Namespace, b.Name)
+	s.hub.SetBinding(b.Namespace, b.Name)
 }
 
-func (r *Reconciler) deleteBinding(_ context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
-	r.hub.DeleteBinding(b.Namespace, b.Name)
+func (s *sharedScheduler) deleteBinding(_ context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
+	s.hub.DeleteBinding(b.Namespace, b.Name)
 }

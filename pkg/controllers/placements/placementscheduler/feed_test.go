@@ -17,7 +17,7 @@ import (
 func TestFeed_SurvivesPanic(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	broken := func(context.Context, *clusterv1.ManagedCluster) { panic("a fault") }
-	handler := feed(f.process, broken, broken).handler
+	handler := feed(&f.process.scheduler, broken, broken).handler
 	handler.Create(t.Context(), event.CreateEvent{Object: managed("c2")}, f.queue)
 	handler.Update(t.Context(), event.UpdateEvent{ObjectOld: managed("c2"), ObjectNew: managed("c2")}, f.queue)
 	handler.Delete(t.Context(), event.DeleteEvent{Object: managed("c2")}, f.queue)

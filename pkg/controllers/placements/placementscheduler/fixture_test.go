@@ -233,7 +233,7 @@ func (f *fixture) tell() {
 	f.untold = nil
 	for _, e := range all {
 		id := identity(e.obj)
-		for _, w := range f.process.watches() {
+		for _, w := range f.process.scheduler.watches() {
 			if fmt.Sprintf("%T", w.kind) != fmt.Sprintf("%T", e.obj) {
 				continue
 			}

@@ -23,7 +23,7 @@ func TestRound_DoesNotBlockWatchesOrWorkers(t *testing.T) {
 	}
 	f.create(managed("c2", "a=b"))
 
-	f.process.mu.Lock() // the next round has begun
+	f.process.scheduler.mu.Lock() // the next round has begun
 	done := make(chan error)
 	go func() {
 		f.tell()
@@ -41,7 +41,7 @@ func TestRound_DoesNotBlockWatchesOrWorkers(t *testing.T) {
 	if len(f.effects) == 0 {
 		t.Error("nothing was written")
 	}
-	f.process.mu.Unlock()
+	f.process.scheduler.mu.Unlock()
 
 	f.settle()
 	f.has("p-decision-1 0: c1 c2")
@@ -51,7 +51,7 @@ func TestRound_DoesNotBlockWatchesOrWorkers(t *testing.T) {
 func TestInbox_LosesNoEvents(t *testing.T) {
 	f := newFixture(t, place(-1))
 	f.settle()
-	handler, told := f.process.watches()[4].handler, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}
+	handler, told := f.process.scheduler.watches()[4].handler, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}
 	q := &nowhere{}
 	f.process.queue = q
 	var group sync.WaitGroup
@@ -64,9 +64,9 @@ func TestInbox_LosesNoEvents(t *testing.T) {
 		group.Go(func() { f.process.round(t.Context()) })
 	}
 	group.Wait()
-	f.process.enter()
-	defer f.process.mu.Unlock()
-	clusters := f.process.hub.State(f.process.hub.Placement(key), start).Clusters
+	f.process.scheduler.enter()
+	defer f.process.scheduler.mu.Unlock()
+	clusters := f.process.scheduler.hub.State(f.process.scheduler.hub.Placement(key), start).Clusters
 	for _, name := range told {
 		if c := clusters.Cluster(name); c == nil || c.Object.Labels["a"] != "3" {
 			t.Errorf("%s is %v", name, c)

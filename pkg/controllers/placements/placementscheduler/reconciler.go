@@ -60,13 +60,7 @@ type Reconciler struct {
 	// queue is set before the first request.
 	queue queue
 
-	// mu guards the hub and the next two fields. A round holds it for as long as CEL takes. Watches and workers use the inbox instead of waiting
-	// for it.
-	mu  sync.Mutex
-	hub *placement.Scheduler
-	// unseenDecisions and unseenPlacements are writes that no watch has reported yet.
-	unseenDecisions, unseenPlacements unseen
-	inbox                             inbox
+	scheduler sharedScheduler
 
 	// results is held for a moment only.
 	results sync.Mutex
@@ -108,7 +102,7 @@ func (r *Reconciler) sources(from cache.Cache) []source.Source {
 		r.queue = q
 		return nil
 	})}
-	for _, w := range r.watches() {
+	for _, w := range r.scheduler.watches() {
 		sources = append(sources, source.Kind(from, w.kind, w.handler))
 	}
 	return sources
@@ -117,12 +111,11 @@ func (r *Reconciler) sources(from cache.Cache) []source.Source {
 func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	r := &Reconciler{
 		client: c, recorder: recorder, clock: clock, metrics: newMetrics(),
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.MaxBackoff),
-		hub:     placement.NewScheduler(),
-		ready:   map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
-		unseenDecisions: unseen{}, unseenPlacements: unseen{},
+		backoff:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.MaxBackoff),
+		scheduler: sharedScheduler{clock: clock, hub: placement.NewScheduler(), unseenDecisions: unseen{}, unseenPlacements: unseen{}},
+		ready:     map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
 	}
-	r.hub.Timing = r.metrics.took
+	r.scheduler.hub.Timing = r.metrics.took
 	return r
 }
 
@@ -157,13 +150,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // round schedules what changes have affected. It returns the time until the next round, or 0 if none is needed without a change.
 func (r *Reconciler) round(ctx context.Context) time.Duration {
-	r.enter()
-	defer r.mu.Unlock()
+	r.scheduler.enter()
+	defer r.scheduler.mu.Unlock()
 	now := r.clock.Now()
-	r.catchUp(ctx, now)
+	r.scheduler.catchUp(ctx, r.client, now)
 	r.schedule(ctx, types.NamespacedName{})
-	next := r.hub.Next(now)
-	for _, u := range []unseen{r.unseenDecisions, r.unseenPlacements} {
+	next := r.scheduler.hub.Next(now)
+	for _, u := range []unseen{r.scheduler.unseenDecisions, r.scheduler.unseenPlacements} {
 		if due := u.due(); next.IsZero() || !due.IsZero() && due.Before(next) {
 			next = due
 		}
@@ -177,13 +170,13 @@ func (r *Reconciler) round(ctx context.Context) time.Duration {
 // schedule runs a round, and enqueues its results for writing, except that of the placement own, which the caller writes.
 func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 	now := r.clock.Now()
-	results, err := r.hub.Round(ctx, now)
+	results, err := r.scheduler.hub.Round(ctx, now)
 	if err != nil && ctx.Err() == nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Some placements could not be scheduled, and are not changed")
 	}
 	for key, result := range results {
-		w := &work{result: result, placement: r.hub.Placement(key), decisions: map[string]*clusterv1beta1.PlacementDecision{}}
-		for _, d := range r.hub.State(w.placement, now).Decisions {
+		w := &work{result: result, placement: r.scheduler.hub.Placement(key), decisions: map[string]*clusterv1beta1.PlacementDecision{}}
+		for _, d := range r.scheduler.hub.State(w.placement, now).Decisions {
 			w.decisions[d.Name] = d
 		}
 		r.results.Lock()
@@ -217,10 +210,10 @@ func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
 
 // again schedules a placement whose result was not written.
 func (r *Reconciler) again(ctx context.Context, key types.NamespacedName, failed *work) {
-	r.enter()
-	defer r.mu.Unlock()
-	if r.isCurrent(key, failed) {
-		r.hub.Written(key, errNotWritten)
+	r.scheduler.enter()
+	defer r.scheduler.mu.Unlock()
+	if r.scheduler.isCurrent(failed.placement) {
+		r.scheduler.hub.Written(key, errNotWritten)
 		r.schedule(ctx, key)
 		// The next round computes when another one is needed.
 		r.queue.AddAfter(everything, gather)
@@ -232,17 +225,11 @@ func (r *Reconciler) written(key types.NamespacedName, w *work) {
 	r.results.Lock()
 	delete(r.taken, key)
 	r.results.Unlock()
-	r.enqueue(func() {
-		if r.isCurrent(key, w) {
-			r.hub.Written(key, nil)
+	r.scheduler.enqueue(func() {
+		if r.scheduler.isCurrent(w.placement) {
+			r.scheduler.hub.Written(key, nil)
 		}
 	})
 	// Changes since the round were put off.
 	r.queue.AddAfter(everything, gather)
-}
-
-// isCurrent reports whether the placement still exists, and is not a different one of its name.
-func (r *Reconciler) isCurrent(key types.NamespacedName, w *work) bool {
-	now := r.hub.Placement(key)
-	return now != nil && now.UID == w.placement.UID
 }

@@ -216,7 +216,7 @@ func TestStart_WaitsForCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		var clusters *controllertest.FakeInformer
-		for _, w := range f.process.watches() {
+		for _, w := range f.process.scheduler.watches() {
 			gvks, _, err := newScheme(t).ObjectKinds(w.kind)
 			if err != nil {
 				t.Fatal(err)

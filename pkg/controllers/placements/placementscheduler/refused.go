@@ -44,7 +44,7 @@ func (r *Reconciler) reportRefused(ctx context.Context, w *work, refused error) 
 	}
 	if changed {
 		ctrl.LoggerFrom(ctx).Info("A write was refused, and the status of the placement reports it", "reason", refused.Error())
-		r.learnPlacement(p)
+		r.scheduler.learnPlacement(p)
 	}
 	return nil
 }

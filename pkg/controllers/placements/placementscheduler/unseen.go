@@ -68,33 +68,33 @@ func (u unseen) due() (due time.Time) {
 }
 
 // catchUp reads from the cache the objects whose write has been unseen for too long.
-func (r *Reconciler) catchUp(ctx context.Context, now time.Time) {
-	for key, w := range r.unseenDecisions {
+func (s *sharedScheduler) catchUp(ctx context.Context, reader client.Reader, now time.Time) {
+	for key, w := range s.unseenDecisions {
 		d := &clusterv1beta1.PlacementDecision{}
 		if w.lasts(now) {
 			continue
 		}
-		switch err := r.client.Get(ctx, key, d); {
+		switch err := reader.Get(ctx, key, d); {
 		case err == nil:
-			delete(r.unseenDecisions, key)
-			r.hub.SetDecision(d)
+			delete(s.unseenDecisions, key)
+			s.hub.SetDecision(d)
 		case kit.IsGone(err):
-			delete(r.unseenDecisions, key)
-			r.hub.DeleteDecision(key)
+			delete(s.unseenDecisions, key)
+			s.hub.DeleteDecision(key)
 		}
 	}
-	for key, w := range r.unseenPlacements {
+	for key, w := range s.unseenPlacements {
 		p := &clusterv1beta1.Placement{}
 		if w.lasts(now) {
 			continue
 		}
-		switch err := r.client.Get(ctx, key, p); {
+		switch err := reader.Get(ctx, key, p); {
 		case err == nil:
-			delete(r.unseenPlacements, key)
-			r.setPlacement(ctx, p)
+			delete(s.unseenPlacements, key)
+			s.setPlacement(ctx, p)
 		case kit.IsGone(err):
-			delete(r.unseenPlacements, key)
-			r.hub.DeletePlacement(key)
+			delete(s.unseenPlacements, key)
+			s.hub.DeletePlacement(key)
 		}
 	}
 }
@@ -102,37 +102,37 @@ func (r *Reconciler) catchUp(ctx context.Context, now time.Time) {
 func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(maxUnseen)) }
 
 // learn passes a written decision to the hub, before a watch does.
-func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
-	r.enqueue(func() {
-		now := r.hub.Decision(client.ObjectKeyFromObject(d))
+func (s *sharedScheduler) learn(d *clusterv1beta1.PlacementDecision) {
+	s.enqueue(func() {
+		now := s.hub.Decision(client.ObjectKeyFromObject(d))
 		if now != nil && now.UID == d.UID && kit.CompareVersions(now.ResourceVersion, d.ResourceVersion) >= 0 {
 			return // the watch was first
 		}
-		r.hub.SetDecision(d)
-		r.unseenDecisions.add(d, d.ResourceVersion, r.clock.Now())
+		s.hub.SetDecision(d)
+		s.unseenDecisions.add(d, d.ResourceVersion, s.clock.Now())
 	})
 }
 
 // learnGone does the same for a decision that does not exist any more.
-func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
-	r.enqueue(func() {
+func (s *sharedScheduler) learnGone(d *clusterv1beta1.PlacementDecision) {
+	s.enqueue(func() {
 		key := client.ObjectKeyFromObject(d)
-		if now := r.hub.Decision(key); now == nil || now.UID != d.UID {
+		if now := s.hub.Decision(key); now == nil || now.UID != d.UID {
 			return
 		}
-		r.hub.DeleteDecision(key)
-		r.unseenDecisions.add(d, "", r.clock.Now())
+		s.hub.DeleteDecision(key)
+		s.unseenDecisions.add(d, "", s.clock.Now())
 	})
 }
 
 // learnPlacement does the same for a placement, unless it is gone.
-func (r *Reconciler) learnPlacement(p *clusterv1beta1.Placement) {
-	r.enqueue(func() {
-		now := r.hub.Placement(client.ObjectKeyFromObject(p))
+func (s *sharedScheduler) learnPlacement(p *clusterv1beta1.Placement) {
+	s.enqueue(func() {
+		now := s.hub.Placement(client.ObjectKeyFromObject(p))
 		if now == nil || now.UID != p.UID || kit.CompareVersions(now.ResourceVersion, p.ResourceVersion) >= 0 {
 			return
 		}
-		r.hub.SetPlacement(p)
-		r.unseenPlacements.add(p, p.ResourceVersion, r.clock.Now())
+		s.hub.SetPlacement(p)
+		s.unseenPlacements.add(p, p.ResourceVersion, s.clock.Now())
 	})
 }

@@ -46,7 +46,7 @@ func (r *Reconciler) write(ctx context.Context, key types.NamespacedName, w *wor
 		return fmt.Errorf("the status of the Placement %s: %w", key, err)
 	}
 	if changed {
-		r.learnPlacement(p)
+		r.scheduler.learnPlacement(p)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work
 	w.decisions[step.Name] = d
 	d, err = r.update(ctx, w, step, d)
 	if !kit.IsGone(err) {
-		r.learn(d) // also without a status
+		r.scheduler.learn(d) // also without a status
 	}
 	return d, err
 }
@@ -112,10 +112,10 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *run.Step, now *c
 		err := write()
 		w.decisions[step.Name] = d
 		if d.ResourceVersion != now.ResourceVersion {
-			r.learn(d.DeepCopy())
+			r.scheduler.learn(d.DeepCopy())
 		}
 		if kit.IsGone(err) {
-			r.learnGone(d)
+			r.scheduler.learnGone(d)
 		}
 		if err != nil {
 			return d, err
@@ -144,6 +144,6 @@ func (r *Reconciler) delete(ctx context.Context, w *work, d *clusterv1beta1.Plac
 		return err
 	}
 	delete(w.decisions, d.Name)
-	r.learnGone(d)
+	r.scheduler.learnGone(d)
 	return nil
 }
