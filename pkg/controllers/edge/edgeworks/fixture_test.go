@@ -95,11 +95,11 @@ func (f *fixture) restart() {
 	})
 	r := newReconciler(cached, live, f.clock)
 	r.ChecksAgentExecutor = f.gate
-	var watches []edgetest.Watch
-	for _, w := range r.watches() {
-		watches = append(watches, edgetest.Watch{Kind: w.kind, Handler: handler.EnqueueRequestsFromMapFunc(w.concerns)})
+	var watched []edgetest.Watch
+	for _, w := range watches(r.client) {
+		watched = append(watched, edgetest.Watch{Kind: w.kind, Handler: handler.EnqueueRequestsFromMapFunc(w.concerns)})
 	}
-	f.process = f.Start(r, watches)
+	f.process = f.Start(r, watched)
 }
 
 func (f *fixture) settle() {

@@ -153,6 +153,7 @@ const maxArchives = 4
 
 // archives are unpacked archives. They are read one at a time, because that may take much memory.
 type archives struct {
+	live client.Reader
 	mu   sync.Mutex
 	kept []kept
 }
@@ -164,9 +165,8 @@ type kept struct {
 	service    *edgev1alpha1.EdgeService
 }
 
-// archive returns the archive of a service of the cache. It returns an error if the service has changed: then its event follows.
-func (r *Reconciler) archive(ctx context.Context, s *edgev1alpha1.EdgeService) (*archive.Archive, *edgev1alpha1.EdgeService, error) {
-	a := &r.archives
+// get returns the archive of a service of the cache. It returns an error if the service has changed: then its event follows.
+func (a *archives) get(ctx context.Context, s *edgev1alpha1.EdgeService) (*archive.Archive, *edgev1alpha1.EdgeService, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, k := range a.kept {
@@ -175,7 +175,7 @@ func (r *Reconciler) archive(ctx context.Context, s *edgev1alpha1.EdgeService) (
 		}
 	}
 	full := &edgev1alpha1.EdgeService{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s), full); kit.IgnoreGone(err) != nil {
+	if err := a.live.Get(ctx, client.ObjectKeyFromObject(s), full); kit.IgnoreGone(err) != nil {
 		return nil, nil, err
 	}
 	if full.UID != s.UID || full.Generation != s.Generation {

@@ -73,14 +73,14 @@ func (o Options) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
 	r.Options = o
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
-	for _, w := range r.watches() {
+	for _, w := range watches(r.client) {
 		b = b.Watches(w.kind, handler.EnqueueRequestsFromMapFunc(w.concerns))
 	}
 	return b.Complete(kit.ConflictsAreSoonOver(r))
 }
 
 func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, live: live, clock: clock}
+	return &Reconciler{client: c, live: live, clock: clock, archives: archives{live: live}}
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -26,10 +26,10 @@ type mappedKind struct {
 }
 
 // watches returns all kinds that a work depends on. Changes of the members of sets change placements, which are watched.
-func (r *Reconciler) watches() []mappedKind {
+func watches(c client.Reader) []mappedKind {
 	of := func(field string, value func(client.Object) string) handler.MapFunc {
 		return func(ctx context.Context, obj client.Object) []reconcile.Request {
-			return kit.Requests(ctx, r.client, &edgev1alpha1.EdgePlacementList{}, client.MatchingFields{field: value(obj)})
+			return kit.Requests(ctx, c, &edgev1alpha1.EdgePlacementList{}, client.MatchingFields{field: value(obj)})
 		}
 	}
 	ofVersion := of(byService, func(obj client.Object) string {

@@ -117,7 +117,7 @@ func (r *Reconciler) syncWork(ctx context.Context, pair engine.Pair, p *edgev1al
 		err = r.write(ctx, now, there, w)
 	}
 	service := undeliverable(w, err)
-	t, again, err := r.outcome(w, err)
+	t, again, err := outcome(w, err)
 	if service >= 0 {
 		d.attempts.refuse(p, service, t.message, r.clock.Now())
 	}
@@ -178,7 +178,7 @@ func taken(w *workv1.ManifestWork) reported {
 var errTaken = errors.New("another work has the name")
 
 // outcome returns the status after a write.
-func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (reported, time.Duration, error) {
+func outcome(w *workv1.ManifestWork, err error) (reported, time.Duration, error) {
 	var fault *delivery.Fault
 	switch {
 	case err == nil:
@@ -221,7 +221,7 @@ func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1
 	var parts []delivery.Part
 	removing := d.attempts.removing(p)
 	for i, s := range p.Spec.Services {
-		archive, full, err := r.archive(ctx, d.services[i])
+		archive, full, err := r.archives.get(ctx, d.services[i])
 		if err != nil {
 			return nil, faultOf(err, i)
 		}
