@@ -71,9 +71,7 @@ type memory struct {
 	digests  []string
 	// status is the time of the last write of the status, and rests the time before which no round begins.
 	status, rests time.Time
-	// unapplied reports whether works could not be applied at the last event, which was recorded at told; looked is false before the first check.
-	checked, unapplied bool
-	reportedAt         time.Time
+	unapplied     unappliedReport
 	// revise is the time before which no revision is written, after one was refused.
 	revise time.Time
 	// refusals are the recent refusals of clusters for the spec of the generation, by cluster and placement.
@@ -282,7 +280,7 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
 	if changed {
 		r.memory.status = r.now
-		r.recordEvents(conditions)
+		recordEvents(r.recorder, r.set, conditions)
 		if now && !began.IsZero() {
 			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
 		}
@@ -290,7 +288,7 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, kit.IgnoreGone(err)
 	}
-	return r.tellUnapplied(), nil
+	return r.memory.unapplied.update(r.recorder, r.set, r.unapplied, r.now), nil
 }
 
 // wait returns the time until the next round.

@@ -135,7 +135,7 @@ func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Con
 	const kind = workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied
 	counts := fmt.Sprintf("of %d works, %d are applied, %d available, %d progressing and %d degraded", s.Total, s.Applied, s.Available, s.Progressing, s.Degraded)
 	if len(r.unapplied) > 0 {
-		counts += "; " + r.notApplied()
+		counts += "; " + notApplied(r.unapplied)
 	}
 	switch {
 	case len(r.failures) > 0:
