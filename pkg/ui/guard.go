@@ -13,13 +13,13 @@ import (
 var single = []string{"Accept", "Authorization", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", keyHeader}
 
 // checkRequest checks all requests: a site whose name resolves to this machine (DNS rebinding) sends requests to the server with that name.
-func (s *Server) checkRequest(r *http.Request) *refusal {
-	if refused := s.door.checkConnection(r); refused != nil {
+func checkRequest(d door, r *http.Request) *refusal {
+	if refused := d.checkConnection(r); refused != nil {
 		return refused
 	}
 	switch {
-	case s.door.origin(r.Host) == "":
-		return refuse(http.StatusForbidden, "this server has another name: %s", s.door.reopen())
+	case d.origin(r.Host) == "":
+		return refuse(http.StatusForbidden, "this server has another name: %s", d.reopen())
 	case !strings.HasPrefix(r.RequestURI, "/") || strings.Contains(r.RequestURI, "#") || len(r.RequestURI) > maxURI:
 		return refuse(http.StatusBadRequest, "expected a path of at most %d characters", maxURI)
 	case r.Header.Get("Upgrade") != "" || strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Connection"), ",")), "upgrade"):
@@ -45,12 +45,12 @@ func shownMethod(method string) string {
 
 // checkData checks requests that only scripts of the page send. Browsers send the origin of a request. A program that does not is authenticated by
 // the cookie, which browsers do not send for other sites.
-func (s *Server) checkData(r *http.Request) *refusal {
+func checkData(d door, r *http.Request) *refusal {
 	refused := refuse(http.StatusForbidden, "this is for the page of this server alone, and not for other pages")
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
 	case r.Header.Values("Sec-Fetch-Site") != nil && site != "same-origin",
-		r.Header.Values("Origin") != nil && origin != s.door.origin(r.Host):
+		r.Header.Values("Origin") != nil && origin != d.origin(r.Host):
 		return refused
 	case r.Method == http.MethodPost && site == "" && origin == "":
 		return refused // a form of another site in a browser that does not send the origin
@@ -63,9 +63,9 @@ func (s *Server) checkData(r *http.Request) *refusal {
 
 // checkPage checks requests for the files of the page, which contain no secrets. Other sites may link to the paths that the door allows, and get no
 // other files: a browser follows the link of kubectl hub ui from a file.
-func (s *Server) checkPage(r *http.Request, path string) *refusal {
-	refused := refuse(http.StatusForbidden, "this is not for other pages: %s", s.door.reopen())
-	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != s.door.origin(r.Host) {
+func checkPage(d door, r *http.Request, path string) *refusal {
+	refused := refuse(http.StatusForbidden, "this is not for other pages: %s", d.reopen())
+	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != d.origin(r.Host) {
 		return refused
 	}
 	opens := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -81,7 +81,7 @@ func (s *Server) checkPage(r *http.Request, path string) *refusal {
 			return nil
 		}
 	default:
-		if opens && s.door.leadsTo(path) {
+		if opens && d.leadsTo(path) {
 			return nil
 		}
 	}

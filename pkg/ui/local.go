@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 )
 
 // local is the door of "kubectl hub ui": it allows browsers that have opened the link of the user who runs it.
@@ -87,8 +88,8 @@ func (l *local) letIn(r *http.Request) (visitor, *refusal) {
 	return visitor{}, nil
 }
 
-func (l *local) begin(s *Server, w http.ResponseWriter, r *http.Request) *refusal {
-	data, refused := s.readJSON(w, r, maxToken)
+func (l *local) begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) *refusal {
+	data, refused := readJSON(w, r, maxToken, timeout)
 	if refused != nil {
 		return refused
 	}

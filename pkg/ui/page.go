@@ -55,7 +55,7 @@ func isView(path string) bool { return strings.HasPrefix(path, "/v/") }
 
 // servePage serves a file, or the page for one of its views, which the page's script selects.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, path string) *refusal {
-	if refused := s.checkPage(r, path); refused != nil {
+	if refused := checkPage(s.door, r, path); refused != nil {
 		return refused
 	}
 	if r.Method != http.MethodGet {

@@ -131,6 +131,6 @@ func (p *proxied) noLogin() *refusal {
 	return refuse(http.StatusUnauthorized, "no login comes with this request: open %s and log in. If that does not help, the proxy in front of hub-ui does not pass the user's ID token on as Authorization: Bearer", p.first)
 }
 
-func (p *proxied) begin(*Server, http.ResponseWriter, *http.Request) *refusal {
+func (p *proxied) begin(http.ResponseWriter, *http.Request, time.Duration) *refusal {
 	return refuse(http.StatusMethodNotAllowed, "expected GET: %s and log in there", p.reopen())
 }

@@ -98,14 +98,14 @@ func (s *sessions) valid(cookie, key string) bool {
 
 // serveSession starts a session, or returns which hub a session is for.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, query string) *refusal {
-	if refused := s.checkData(r); refused != nil {
+	if refused := checkData(s.door, r); refused != nil {
 		return refused
 	}
 	switch {
 	case query != "":
 		return refuse(http.StatusBadRequest, "expected no parameters")
 	case r.Method == http.MethodPost:
-		return s.door.begin(s, w, r)
+		return s.door.begin(w, r, s.askTimeout)
 	case r.Method != http.MethodGet:
 		return refuse(http.StatusMethodNotAllowed, "expected GET or POST")
 	}

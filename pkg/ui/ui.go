@@ -104,8 +104,8 @@ type door interface {
 	leadsTo(path string) bool
 	// letIn returns the user for requests to the hub, or a refusal.
 	letIn(r *http.Request) (visitor, *refusal)
-	// begin starts the session of a browser that has a secret.
-	begin(s *Server, w http.ResponseWriter, r *http.Request) *refusal
+	// begin starts the session of a browser that sends a secret within the timeout.
+	begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) *refusal
 }
 
 // visitor is a user who was let in.
@@ -201,7 +201,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve handles a request, or returns a refusal. If it returns one, it has written nothing.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
-	if refused := s.checkRequest(r); refused != nil {
+	if refused := checkRequest(s.door, r); refused != nil {
 		return refused
 	}
 	path, query, _ := strings.Cut(r.RequestURI, "?")
@@ -209,12 +209,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	case path == "/session":
 		return s.serveSession(w, r, query)
 	case path == "/hub" || strings.HasPrefix(path, "/hub/"):
-		if refused := s.checkData(r); refused != nil {
+		if refused := checkData(s.door, r); refused != nil {
 			return refused
 		}
 		return s.serveHub(w, r, strings.TrimPrefix(path, "/hub"), query)
 	case strings.HasPrefix(path, "/answers/"):
-		if refused := s.checkData(r); refused != nil {
+		if refused := checkData(s.door, r); refused != nil {
 			return refused
 		}
 		return s.serveAnswer(w, r, strings.TrimPrefix(path, "/answers"), query)
@@ -237,7 +237,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query st
 		return refused
 	}
 	defer done()
-	question.body, refused = s.readQuestion(w, r, question)
+	question.body, refused = readQuestion(w, r, question, s.askTimeout)
 	if refused != nil {
 		return refused
 	}

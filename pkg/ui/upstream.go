@@ -194,11 +194,11 @@ func copyAll(w http.ResponseWriter, from io.Reader) {
 }
 
 // readQuestion reads the object that the page sends, which must have the one kind that its path is for.
-func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *question) ([]byte, *refusal) {
+func readQuestion(w http.ResponseWriter, r *http.Request, q *question, timeout time.Duration) ([]byte, *refusal) {
 	if q.method != http.MethodPost {
 		return nil, nil
 	}
-	data, refused := s.readJSON(w, r, maxQuestion)
+	data, refused := readJSON(w, r, maxQuestion, timeout)
 	if refused != nil {
 		return nil, refused
 	}
@@ -212,18 +212,18 @@ func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *questio
 }
 
 // readJSON reads a body of limited size in limited time. Forms of other sites cannot send this type.
-func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, *refusal) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "expected the Content-Type application/json")
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(s.askTimeout))
+	_ = control.SetReadDeadline(time.Now().Add(timeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "expected at most %d bytes", limit)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", s.askTimeout)
+		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", timeout)
 	}
 	// Otherwise a watch would end with the deadline.
 	_ = control.SetReadDeadline(time.Time{})
