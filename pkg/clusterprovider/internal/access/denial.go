@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
@@ -44,13 +45,13 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 	return meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionDenied)
 }
 
-// deny records on a request that it has been denied.
-func (r *Reconciler) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+// record records on a request that it has been denied.
+func (d *denials) record(ctx context.Context, c client.Client, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
 	answer.Denied(ar)
-	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
+	if err := hub.PatchStatus(ctx, c, before, ar); err != nil {
 		return err
 	}
-	r.denials.forget(ar.UID)
+	d.forget(ar.UID)
 	return nil
 }

@@ -25,30 +25,23 @@ func (g *giving) of(uid types.UID) *sync.RWMutex {
 	return lock.(*sync.RWMutex)
 }
 
-// begin is called before access is granted. It returns a function to call afterwards, which can be called several times. It returns false if the
-// cluster is being withdrawn: waiting would delay other clusters, which share the workers.
-func (g *giving) begin(uid types.UID) (given func(), ok bool) {
+// Begin prevents that the cluster of a Cluster is withdrawn until the returned function is called, which can be called several times. It returns
+// false if the cluster is being withdrawn: waiting would delay other clusters, which share the workers.
+func (g *giving) Begin(uid types.UID) (given func(), ok bool) {
 	lock := g.of(uid)
 	return sync.OnceFunc(lock.RUnlock), lock.TryRLock()
 }
 
-// end does not wait either: it returns false while access is being granted.
-func (g *giving) end(uid types.UID) (ended func(), ok bool) {
+// End prevents that access to a cluster is granted while it is withdrawn from its Cluster, until the returned function is called. It does not wait:
+// it returns false while access is being granted.
+func (g *giving) End(uid types.UID) (ended func(), ok bool) {
 	lock := g.of(uid)
 	return lock.Unlock, lock.TryLock()
 }
 
-// Giving prevents that the cluster of a Cluster is withdrawn until the returned function is called, which can be called several times. It returns
-// false if the cluster is being withdrawn.
-func (r *Reconciler) Giving(uid types.UID) (given func(), ok bool) { return r.giving.begin(uid) }
-
-// Taking prevents that access to a cluster is granted while it is withdrawn from its Cluster, until the returned function is called. It does not
-// wait: it returns false while access is being granted.
-func (r *Reconciler) Taking(uid types.UID) (ended func(), ok bool) { return r.giving.end(uid) }
-
 // withheld returns an error with the reason ClusterNotHeld if the Cluster no longer has its cluster.
-func (r *Reconciler) withheld(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
+func withheld(ctx context.Context, provider clusterprovider.Provider, cluster *v1alpha1.Cluster) error {
+	withdrawer, ok := provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() { // the deletion of a Cluster ends its access anyway
 		return nil
 	}

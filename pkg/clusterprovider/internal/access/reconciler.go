@@ -41,8 +41,8 @@ type Reconciler struct {
 	minters target.Minters
 	// answers are written to the hub.
 	answers *answer.Answers
-	// giving is shared with the code that withdraws clusters from their Clusters.
-	giving *giving
+	// Giving is shared with the code that withdraws clusters from their Clusters.
+	Giving *giving
 	// roles are those of each cluster, as last observed.
 	roles target.Roles
 	// Leftovers is notified of the requests whose finalizer is removed.
@@ -57,7 +57,7 @@ type Reconciler struct {
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *Reconciler {
 	r := &Reconciler{
 		Identity: own, provider: provider, client: c, Leftovers: leftovers.New(own, provider, c, live),
-		giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
+		Giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
 	}
 	r.Leftovers.Trust, r.reach = r.issuers.Again, r.targetOf
 	return r
@@ -114,14 +114,14 @@ func (r *Reconciler) readMore(ctx context.Context, s *observation) (done func())
 	ends := s.deleted() || s.ar.Status.IsDenied()
 	if s.cluster != nil {
 		if !ends {
-			given, ok := r.Giving(s.cluster.UID)
+			given, ok := r.Giving.Begin(s.cluster.UID)
 			c.taken = !ok
 			if c.taken {
 				return done
 			}
 			done = given
 		}
-		c.withheld = r.withheld(ctx, s.cluster)
+		c.withheld = withheld(ctx, r.provider, s.cluster)
 	}
 	ready := s.cluster != nil && s.cluster.Status.Phase == v1alpha1.StatusPhaseReady
 	if ends || !ready && !s.ar.Status.IsGranted() {
@@ -144,7 +144,7 @@ func (r *Reconciler) readMore(ctx context.Context, s *observation) (done func())
 // record writes a decision to the request, before anything is done.
 func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decision) error {
 	if d.deny {
-		if err := r.deny(ctx, ar); err != nil {
+		if err := r.denials.record(ctx, r.client, ar); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // Forget drops the state of a deleted Cluster.
 func (r *Reconciler) Forget(cluster *v1alpha1.Cluster) {
 	r.Leftovers.Forget(cluster)
-	r.giving.locks.Delete(cluster.UID)
+	r.Giving.locks.Delete(cluster.UID)
 }
 
 // TakeAll revokes all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.

@@ -181,7 +181,7 @@ func TestWithdraw_RequestWithoutAccessCanBeDeleted(t *testing.T) {
 // TestWithdraw_DoesNotBlockWorkers: a worker serves all clusters: it does not wait for one that is being withdrawn, or does not respond.
 func TestWithdraw_DoesNotBlockWorkers(t *testing.T) {
 	l := newLent(t)
-	ended, _ := l.giving.end(l.cluster.UID)
+	ended, _ := l.Giving.End(l.cluster.UID)
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)

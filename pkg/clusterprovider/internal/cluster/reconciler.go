@@ -240,7 +240,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		})
 		return hub.Settle(err)
 	}
-	ended, ok := r.access.Taking(cluster.UID)
+	ended, ok := r.access.Giving.End(cluster.UID)
 	if !ok {
 		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 	}

@@ -23,7 +23,7 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, st
 	if state.Release == nil {
 		return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 	}
-	ended, ok := r.access.Taking(cluster.UID)
+	ended, ok := r.access.Giving.End(cluster.UID)
 	if !ok {
 		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 	}

@@ -66,7 +66,7 @@ func TestWithdraw_NotDuringGrantAndBeforeRevocation(t *testing.T) {
 	r := newReconciler(provider, server)
 	state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { released++; return nil }}
 
-	given, _ := r.access.Giving(object.UID)
+	given, _ := r.access.Giving.Begin(object.UID)
 	if result, err := r.withdraw(t.Context(), object, state); err != nil || result.RequeueAfter != hub.RetryInterval || released > 0 {
 		t.Errorf("while access is being granted: %+v, %v, released %d times", result, err, released)
 	}
@@ -81,7 +81,7 @@ func TestWithdraw_NotDuringGrantAndBeforeRevocation(t *testing.T) {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("revoking has no timeout, and blocks grants")
 		}
-		if _, ok := r.access.Giving(object.UID); ok {
+		if _, ok := r.access.Giving.Begin(object.UID); ok {
 			t.Error("access is granted concurrently")
 		}
 	}
@@ -112,14 +112,14 @@ func TestWithdraw_BeforeClusterIsReassigned(t *testing.T) {
 	provider := &lender{former: "gone"}
 	r := newReconciler(provider, server)
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
-	given, _ := r.access.Giving("gone")
+	given, _ := r.access.Giving.Begin("gone")
 	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != hub.RetryInterval {
 		t.Errorf("while access is being granted for it: %+v, %v", result, err)
 	}
 	given()
 	of := types.UID("")
 	provider.reached = func(context.Context) {
-		if _, ok := r.access.Giving("gone"); !ok {
+		if _, ok := r.access.Giving.Begin("gone"); !ok {
 			of = "gone"
 		}
 	}
