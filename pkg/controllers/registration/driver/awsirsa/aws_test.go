@@ -143,7 +143,7 @@ func TestSDK_ReportsMissingAWS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.iam, d.eks, d.account = newClients(c, "us-west-2")
+	d.roles.iam, d.entries.eks, d.roles.account = newClients(c, "us-west-2")
 	err = d.Grant(t.Context(), "c", plan(t, d, "c", arn1))
 	if err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "connection refused") ||
 		strings.Contains(err.Error(), "RequestID") || strings.Contains(err.Error(), "the token") {

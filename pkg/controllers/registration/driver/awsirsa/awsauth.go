@@ -33,19 +33,6 @@ const (
 var errNoAWSAuth = driver.Terminal(fmt.Errorf("the ConfigMap %[1]s/%[2]s does not exist, and the hub may not create it: "+
 	"kubectl create configmap %[2]s --namespace %[1]s", awsAuthNamespace, awsAuthName))
 
-// ensureMapping adds the role to aws-auth.
-func (d *Driver) ensureMapping(ctx context.Context, g grant) error {
-	return d.awsAuth.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.MappedRoleARN(), g.cluster) })
-}
-
-// removeMapping removes a role from aws-auth. If the role is ours, an entry that names no cluster is ours too.
-func (d *Driver) removeMapping(ctx context.Context, g grant, mine bool) error {
-	return d.awsAuth.edit(ctx, nil, func(m *mapRolesDocument) error {
-		m.drop(g.MappedRoleARN(), g.cluster, mine)
-		return nil
-	})
-}
-
 // awsAuth writes the edits of many clusters to the ConfigMap that they share: one update has all edits that came while the previous one was in
 // progress.
 type awsAuth struct {
@@ -61,6 +48,19 @@ type awsAuthEdit struct {
 	// missing is the result if the ConfigMap does not exist.
 	missing error
 	result  chan error
+}
+
+// ensure adds the role to aws-auth.
+func (a *awsAuth) ensure(ctx context.Context, g grant) error {
+	return a.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.MappedRoleARN(), g.cluster) })
+}
+
+// remove removes a role from aws-auth. If the role is ours, an entry that names no cluster is ours too.
+func (a *awsAuth) remove(ctx context.Context, g grant, mine bool) error {
+	return a.edit(ctx, nil, func(m *mapRolesDocument) error {
+		m.drop(g.MappedRoleARN(), g.cluster, mine)
+		return nil
+	})
 }
 
 // edit returns when the edit has been written. If its context ends, the edit may be written nevertheless, but before any later one.

@@ -45,7 +45,7 @@ func TestCalls_CountedByCode(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	before := counted(t, "GetRole")
 	get := func() error {
-		_, err := w.iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("ocm-hub-none")}, func(o *iam.Options) {
+		_, err := w.Driver.roles.iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("ocm-hub-none")}, func(o *iam.Options) {
 			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 3, time.Millisecond })
 		})
 		return err

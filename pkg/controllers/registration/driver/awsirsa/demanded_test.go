@@ -132,12 +132,12 @@ func TestPathAndBoundary_HubCannotExceedBoundary(t *testing.T) {
 	path, admin := aws.String(demanded.Path.String()), aws.String(adminPolicy)
 	must(w.hub.AddRole(fakeaws.Role{Name: "ocm-hub-free", Path: *path, Trust: *trust}))(t)
 	for what, err := range map[string]error{
-		"a role without a boundary":    second(w.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, Path: path, AssumeRolePolicyDocument: trust})),
-		"a role with another boundary": second(w.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, Path: path, AssumeRolePolicyDocument: trust, PermissionsBoundary: admin})),
-		"a role without the path":      second(w.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: trust, PermissionsBoundary: &w.roles.Boundary})),
-		"another boundary":             second(w.iam.PutRolePermissionsBoundary(t.Context(), &iam.PutRolePermissionsBoundaryInput{RoleName: aws.String(a.HubRole()), PermissionsBoundary: admin})),
-		"no boundary":                  second(w.iam.DeleteRolePermissionsBoundary(t.Context(), &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(a.HubRole())})),
-		"rights of a role without it":  second(w.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("ocm-hub-free"), PolicyName: name, PolicyDocument: aws.String(fakeaws.AllowAll)})),
+		"a role without a boundary":    second(w.Driver.roles.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, Path: path, AssumeRolePolicyDocument: trust})),
+		"a role with another boundary": second(w.Driver.roles.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, Path: path, AssumeRolePolicyDocument: trust, PermissionsBoundary: admin})),
+		"a role without the path":      second(w.Driver.roles.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: trust, PermissionsBoundary: &w.roles.Boundary})),
+		"another boundary":             second(w.Driver.roles.iam.PutRolePermissionsBoundary(t.Context(), &iam.PutRolePermissionsBoundaryInput{RoleName: aws.String(a.HubRole()), PermissionsBoundary: admin})),
+		"no boundary":                  second(w.Driver.roles.iam.DeleteRolePermissionsBoundary(t.Context(), &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(a.HubRole())})),
+		"rights of a role without it":  second(w.Driver.roles.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("ocm-hub-free"), PolicyName: name, PolicyDocument: aws.String(fakeaws.AllowAll)})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("it may make %s: %v", what, err)

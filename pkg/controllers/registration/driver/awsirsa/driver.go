@@ -22,8 +22,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -82,14 +80,11 @@ type Driver struct {
 	hub      irsa.ClusterARN
 	access   Access
 	path     irsa.RolePath
-	boundary string
-	tags     map[string]string
 	patterns irsa.Patterns
 	interval time.Duration
 
-	iam     *iam.Client
-	eks     *eks.Client
-	account func(context.Context) (string, error)
+	roles   iamRoles
+	entries accessEntries
 	settle  *settling
 	// awsAuth is nil without a client of the hub.
 	awsAuth *awsAuth
@@ -139,14 +134,16 @@ func New(c Options) (*Driver, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	settle := newSettling(c.Clock)
 	d := &Driver{
-		hub: hub, access: c.Access, path: path, boundary: c.PermissionsBoundary, tags: c.Tags, patterns: patterns,
-		interval: c.CheckInterval, settle: newSettling(c.Clock),
+		hub: hub, access: c.Access, path: path, patterns: patterns, interval: c.CheckInterval, settle: settle,
+		roles:   iamRoles{boundary: c.PermissionsBoundary, tags: c.Tags, settle: settle},
+		entries: accessEntries{tags: c.Tags, settle: settle},
 	}
 	if c.Kube != nil {
 		d.awsAuth = &awsAuth{kube: c.Kube}
 	}
-	d.iam, d.eks, d.account = newClients(c.AWS, hub.Region)
+	d.roles.iam, d.entries.eks, d.roles.account = newClients(c.AWS, hub.Region)
 	return d, nil
 }
 
@@ -314,7 +311,7 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	defer cancel()
 	r, fresh := d.settle.ready(g)
 	if !fresh {
-		r, fresh, err = d.ensureRole(ctx, g)
+		r, fresh, err = d.roles.ensure(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -343,7 +340,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// Access is also deleted while IAM does not respond.
-	role, roleErr := d.getRole(ctx, g)
+	role, roleErr := d.roles.get(ctx, g)
 	mine := roleErr == nil && role != nil && g.owns("", role.tags) == nil
 	again, err := d.removeAccess(ctx, g, g.access, mine)
 	if err == nil {
@@ -359,7 +356,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case role == nil && d.settle.unseen(g):
 		return fmt.Errorf("IAM does not return the role %s, but may still return one that was just created: checking again", g.HubRole())
 	case mine:
-		if err := d.deleteRole(ctx, g, role); err != nil {
+		if err := d.roles.delete(ctx, g, role); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func newDriver(t *testing.T, f *hubAWS, c Options) (*Driver, *fakeClock) {
 	}
 	clk.pass(2 * settleTime)
 	// As configured: without the driver's retries.
-	d.iam, d.eks = iam.NewFromConfig(c.AWS), eks.NewFromConfig(c.AWS)
+	d.roles.iam, d.entries.eks = iam.NewFromConfig(c.AWS), eks.NewFromConfig(c.AWS)
 	return d, clk
 }
 

@@ -18,33 +18,40 @@ import (
 
 const standard = "STANDARD"
 
-// ensureEntry creates or updates the access entry of the role.
-func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) error {
+// accessEntries creates, updates and deletes the access entries of roles.
+type accessEntries struct {
+	eks    *eks.Client
+	tags   map[string]string
+	settle *settling
+}
+
+// ensure creates or updates the access entry of the role.
+func (a *accessEntries) ensure(ctx context.Context, g grant, r *role, fresh bool) error {
 	if fresh {
 		// A new role rarely has an entry: this is one call instead of two.
-		err := d.createEntry(ctx, g)
+		err := a.create(ctx, g)
 		if !is[*ekstypes.ResourceInUseException](err) {
 			return err
 		}
 	}
-	entry, err := d.getEntry(ctx, g)
+	entry, err := a.get(ctx, g)
 	if err != nil {
 		return err
 	}
 	if entry == nil {
-		return d.createEntry(ctx, g)
+		return a.create(ctx, g)
 	}
 	if err := g.ownsEntry(entry); err != nil {
 		return err
 	}
 	if ofEarlierRole(entry, r) || aws.ToString(entry.Type) != standard {
-		if err := d.deleteEntry(ctx, g); err != nil {
+		if err := a.delete(ctx, g); err != nil {
 			return err
 		}
-		return d.createEntry(ctx, g)
+		return a.create(ctx, g)
 	}
 	if aws.ToString(entry.Username) != entryUser(g.cluster) || !sameSet(entry.KubernetesGroups, entryGroups(g.cluster)) {
-		_, err := d.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
+		_, err := a.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
 			ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
 			Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster),
 		})
@@ -52,11 +59,11 @@ func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) 
 			return awsError("EKS UpdateAccessEntry "+g.HubRole(), err)
 		}
 	}
-	if err := d.dropAccessPolicies(ctx, g); err != nil {
+	if err := a.dropPolicies(ctx, g); err != nil {
 		return err
 	}
-	if miss := missing(entry.Tags, d.wantedTags(g)); len(miss) > 0 {
-		_, err := d.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: miss})
+	if miss := missing(entry.Tags, g.wantedTags(a.tags)); len(miss) > 0 {
+		_, err := a.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: miss})
 		if err != nil {
 			err = awsError("EKS TagResource "+g.HubRole(), err)
 		}
@@ -71,18 +78,18 @@ func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
 	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
 }
 
-// removeEntry deletes the access entry. It reports whether it must be called again, because there may be an entry that EKS does not show yet.
-func (d *Driver) removeEntry(ctx context.Context, g grant) (again bool, err error) {
-	entry, err := d.getEntry(ctx, g)
+// remove deletes the access entry. It reports whether it must be called again, because there may be an entry that EKS does not show yet.
+func (a *accessEntries) remove(ctx context.Context, g grant) (again bool, err error) {
+	entry, err := a.get(ctx, g)
 	if err != nil || entry == nil {
-		return err == nil && d.settle.unseenEntry(g), err
+		return err == nil && a.settle.unseenEntry(g), err
 	}
 	if g.ownsEntry(entry) != nil {
 		return false, nil
 	}
-	err = d.deleteEntry(ctx, g)
+	err = a.delete(ctx, g)
 	if err == nil {
-		d.settle.entryDeleted(g)
+		a.settle.entryDeleted(g)
 	}
 	return false, err
 }
@@ -115,9 +122,9 @@ func (g grant) unlessTagged(err error) error {
 	return nil
 }
 
-// getEntry returns nil for an entry that does not exist.
-func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, error) {
-	out, err := d.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
+// get returns nil for an entry that does not exist.
+func (a *accessEntries) get(ctx context.Context, g grant) (*ekstypes.AccessEntry, error) {
+	out, err := a.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
 		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
 	})
 	if is[*ekstypes.ResourceNotFoundException](err) {
@@ -129,25 +136,25 @@ func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, 
 	return out.AccessEntry, nil
 }
 
-// createEntry creates the entry, without tags if the hub may not tag it.
-func (d *Driver) createEntry(ctx context.Context, g grant) error {
-	refused := d.tryCreateEntry(ctx, g, d.wantedTags(g))
+// create creates the entry, without tags if the hub may not tag it.
+func (a *accessEntries) create(ctx context.Context, g grant) error {
+	refused := a.tryCreate(ctx, g, g.wantedTags(a.tags))
 	if !denied(refused) {
 		return refused
 	}
-	if err := d.tryCreateEntry(ctx, g, nil); err != nil {
+	if err := a.tryCreate(ctx, g, nil); err != nil {
 		return err
 	}
 	return g.unlessTagged(refused)
 }
 
-func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]string) error {
-	_, err := d.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+func (a *accessEntries) tryCreate(ctx context.Context, g grant, tags map[string]string) error {
+	_, err := a.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()), Type: aws.String(standard),
 		Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster), Tags: tags,
 	})
 	if err == nil {
-		d.settle.entered(g)
+		a.settle.entered(g)
 		return nil
 	}
 	wrapped := awsError("EKS CreateAccessEntry "+g.HubRole(), err)
@@ -158,8 +165,8 @@ func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]st
 	return wrapped
 }
 
-func (d *Driver) deleteEntry(ctx context.Context, g grant) error {
-	_, err := d.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{
+func (a *accessEntries) delete(ctx context.Context, g grant) error {
+	_, err := a.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{
 		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
 	})
 	if err != nil && !is[*ekstypes.ResourceNotFoundException](err) {

@@ -21,8 +21,8 @@ import (
 // warning: the policy of the hub's own role may be older than these permissions.
 
 // dropPolicies removes the role's policies, except the inline one to keep.
-func (d *Driver) dropPolicies(ctx context.Context, g grant, keep string) error {
-	inline, err := d.inlinePolicies(ctx, g)
+func (i *iamRoles) dropPolicies(ctx context.Context, g grant, keep string) error {
+	inline, err := i.inlinePolicies(ctx, g)
 	if err := g.unlessDenied(err); err != nil {
 		return err
 	}
@@ -30,16 +30,16 @@ func (d *Driver) dropPolicies(ctx context.Context, g grant, keep string) error {
 		if name == keep {
 			continue
 		}
-		if err := g.dropped("the inline policy "+name, d.dropPolicy(ctx, g, name)); err != nil {
+		if err := g.dropped("the inline policy "+name, i.dropPolicy(ctx, g, name)); err != nil {
 			return err
 		}
 	}
-	attached, err := d.attachedPolicies(ctx, g)
+	attached, err := i.attachedPolicies(ctx, g)
 	if err := g.unlessDenied(err); err != nil {
 		return err
 	}
 	for _, arn := range attached {
-		_, err := d.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyArn: aws.String(arn)})
+		_, err := i.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyArn: aws.String(arn)})
 		if is[*iamtypes.NoSuchEntityException](err) {
 			continue
 		}
@@ -53,8 +53,8 @@ func (d *Driver) dropPolicies(ctx context.Context, g grant, keep string) error {
 	return nil
 }
 
-func (d *Driver) inlinePolicies(ctx context.Context, g grant) (names []string, err error) {
-	pages := iam.NewListRolePoliciesPaginator(d.iam, &iam.ListRolePoliciesInput{RoleName: aws.String(g.HubRole())})
+func (i *iamRoles) inlinePolicies(ctx context.Context, g grant) (names []string, err error) {
+	pages := iam.NewListRolePoliciesPaginator(i.iam, &iam.ListRolePoliciesInput{RoleName: aws.String(g.HubRole())})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -65,8 +65,8 @@ func (d *Driver) inlinePolicies(ctx context.Context, g grant) (names []string, e
 	return names, nil
 }
 
-func (d *Driver) attachedPolicies(ctx context.Context, g grant) (arns []string, err error) {
-	pages := iam.NewListAttachedRolePoliciesPaginator(d.iam, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(g.HubRole())})
+func (i *iamRoles) attachedPolicies(ctx context.Context, g grant) (arns []string, err error) {
+	pages := iam.NewListAttachedRolePoliciesPaginator(i.iam, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(g.HubRole())})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -79,19 +79,19 @@ func (d *Driver) attachedPolicies(ctx context.Context, g grant) (arns []string, 
 	return arns, nil
 }
 
-func (d *Driver) dropPolicy(ctx context.Context, g grant, name string) error {
-	_, err := d.iam.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyName: aws.String(name)})
+func (i *iamRoles) dropPolicy(ctx context.Context, g grant, name string) error {
+	_, err := i.iam.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyName: aws.String(name)})
 	if err != nil && !is[*iamtypes.NoSuchEntityException](err) {
 		return awsError("IAM DeleteRolePolicy "+g.HubRole(), err)
 	}
 	return nil
 }
 
-// dropAccessPolicies removes EKS's access policies from the entry: the hub grants rights by groups, and none by these.
-func (d *Driver) dropAccessPolicies(ctx context.Context, g grant) error {
+// dropPolicies removes EKS's access policies from the entry: the hub grants rights by groups, and none by these.
+func (a *accessEntries) dropPolicies(ctx context.Context, g grant) error {
 	cluster, principal := aws.String(g.Hub.Name), aws.String(g.HubRoleARN())
 	var arns []string
-	pages := eks.NewListAssociatedAccessPoliciesPaginator(d.eks, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: principal})
+	pages := eks.NewListAssociatedAccessPoliciesPaginator(a.eks, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: principal})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -102,7 +102,7 @@ func (d *Driver) dropAccessPolicies(ctx context.Context, g grant) error {
 		}
 	}
 	for _, arn := range arns {
-		_, err := d.eks.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{ClusterName: cluster, PrincipalArn: principal, PolicyArn: aws.String(arn)})
+		_, err := a.eks.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{ClusterName: cluster, PrincipalArn: principal, PolicyArn: aws.String(arn)})
 		if is[*ekstypes.ResourceNotFoundException](err) {
 			continue
 		}

@@ -213,7 +213,7 @@ func (w *world) live() (errs []error) {
 	grant := func() { errs = append(errs, w.Grant(w.Context(), "a", record)) }
 	grant()
 	all := []map[string]func(*world, irsa.Identity) error{drifts, extras}
-	if w.boundary != "" {
+	if w.Driver.roles.boundary != "" {
 		all = append(all, boundaryDrifts)
 	}
 	if w.access == AccessEntry {

@@ -121,23 +121,23 @@ func TestFakeAWS_CreatorPolicyIsMinimal(t *testing.T) {
 	ctx := t.Context()
 	name, cluster := aws.String("admin"), &w.cluster.Name
 	for what, err := range map[string]error{
-		"make an entry":      second(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: cluster, PrincipalArn: &creator})),
-		"make another hub's": second(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("other"), PrincipalArn: aws.String(a.HubRoleARN())})),
-		"change an entry":    second(w.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: cluster, PrincipalArn: &admin, KubernetesGroups: []string{"x"}})),
-		"delete an entry":    second(w.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: cluster, PrincipalArn: &admin})),
-		"tag an entry":       second(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &entry, Tags: map[string]string{"a": "b"}})),
-		"tag the hub with a key of its own and another": second(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(w.cluster.String()),
+		"make an entry":      second(w.entries.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: cluster, PrincipalArn: &creator})),
+		"make another hub's": second(w.entries.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("other"), PrincipalArn: aws.String(a.HubRoleARN())})),
+		"change an entry":    second(w.entries.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: cluster, PrincipalArn: &admin, KubernetesGroups: []string{"x"}})),
+		"delete an entry":    second(w.entries.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: cluster, PrincipalArn: &admin})),
+		"tag an entry":       second(w.entries.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &entry, Tags: map[string]string{"a": "b"}})),
+		"tag the hub with a key of its own and another": second(w.entries.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(w.cluster.String()),
 			Tags: map[string]string{irsa.TagOwner: "b", "a": "b"}})),
 		"give an entry rights": second(eks.NewFromConfig(w.config).AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
 			ClusterName: cluster, PrincipalArn: aws.String(a.HubRoleARN()), PolicyArn: aws.String(clusterAdmin),
 			AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}})),
 		"attach a policy": second(iam.NewFromConfig(w.config).AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{
 			RoleName: aws.String(a.HubRole()), PolicyArn: aws.String(adminPolicy)})),
-		"tag the hub":        second(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(w.cluster.String()), Tags: map[string]string{"a": "b"}})),
-		"read a role":        second(w.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})),
-		"delete a role":      second(w.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})),
-		"take a role over":   second(w.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: name, PolicyDocument: aws.String(a.HubTrustPolicy().JSON())})),
-		"give a role rights": second(w.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(fakeaws.AllowAll)})),
+		"tag the hub":        second(w.entries.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(w.cluster.String()), Tags: map[string]string{"a": "b"}})),
+		"read a role":        second(w.Driver.roles.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})),
+		"delete a role":      second(w.Driver.roles.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})),
+		"take a role over":   second(w.Driver.roles.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: name, PolicyDocument: aws.String(a.HubTrustPolicy().JSON())})),
+		"give a role rights": second(w.Driver.roles.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(fakeaws.AllowAll)})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("it may %s: %v", what, err)

@@ -54,18 +54,18 @@ func (d *Driver) Same(a, b driver.Record) bool {
 
 func (d *Driver) ensureAccess(ctx context.Context, g grant, r *role, fresh bool) error {
 	if g.access == AWSAuth {
-		return d.ensureMapping(ctx, g)
+		return d.awsAuth.ensure(ctx, g)
 	}
-	return d.ensureEntry(ctx, g, r, fresh)
+	return d.entries.ensure(ctx, g, r, fresh)
 }
 
 // removeAccess deletes an access of a role, if it exists. It reports in again whether it must be called again.
 func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine bool) (again bool, err error) {
 	switch access {
 	case AWSAuth:
-		return false, d.removeMapping(ctx, g, mine)
+		return false, d.awsAuth.remove(ctx, g, mine)
 	case AccessEntry:
-		return d.removeEntry(ctx, g)
+		return d.entries.remove(ctx, g)
 	}
 	return false, nil
 }

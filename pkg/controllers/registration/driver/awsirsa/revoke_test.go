@@ -269,6 +269,12 @@ func TestRevoke_RetriesInvisibleRole(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
+// restart makes the driver one of a process that has just started.
+func restart(d *Driver, clk *fakeClock) {
+	d.settle = newSettling(clk)
+	d.roles.settle, d.entries.settle = d.settle, d.settle
+}
+
 // EKS may not show an entry that was created a moment ago. The role is deleted at once, and the entry when EKS shows it.
 func TestRevoke_RetriesInvisibleEntry(t *testing.T) {
 	for name, sameProcess := range map[string]bool{"by the process that made it": true, "by another": false} {
@@ -280,7 +286,7 @@ func TestRevoke_RetriesInvisibleEntry(t *testing.T) {
 			mustGrant(t, d, "c", rec)
 			if !sameProcess {
 				d, clk = newDriver(t, f, Options{})
-				d.settle = newSettling(clk)
+				restart(d, clk)
 			}
 			if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "may still return one") {
 				t.Errorf("got %v", err)
@@ -306,7 +312,7 @@ func TestRevoke_NewProcessDeletesInvisibleRole(t *testing.T) {
 	mustGrant(t, before, "c", rec)
 	mend := f.failing("GetRole", "NoSuchEntity", "")
 	d, clk := newDriver(t, f, Options{})
-	d.settle = newSettling(clk)
+	restart(d, clk)
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}

@@ -31,9 +31,19 @@ type role struct {
 	created time.Time
 }
 
-// getRole returns nil for a role that does not exist, or cannot be seen yet.
-func (d *Driver) getRole(ctx context.Context, g grant) (*role, error) {
-	out, err := d.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(g.HubRole())})
+// iamRoles creates, updates and deletes the IAM roles of clusters.
+type iamRoles struct {
+	iam *iam.Client
+	// account returns the AWS account of the hub's credentials, or "" if they do not name it.
+	account  func(context.Context) (string, error)
+	boundary string
+	tags     map[string]string
+	settle   *settling
+}
+
+// get returns nil for a role that does not exist, or cannot be seen yet.
+func (i *iamRoles) get(ctx context.Context, g grant) (*role, error) {
+	out, err := i.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(g.HubRole())})
 	if is[*iamtypes.NoSuchEntityException](err) {
 		return nil, nil
 	}
@@ -56,20 +66,20 @@ func newRole(of *iamtypes.Role) *role {
 	return &role{id: aws.ToString(of.RoleId), created: aws.ToTime(of.CreateDate)}
 }
 
-// ensureRole creates or updates the role. It returns it, and whether it is new.
-func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, err error) {
-	r, err = d.getRole(ctx, g)
+// ensure creates or updates the role. It returns it, and whether it is new.
+func (i *iamRoles) ensure(ctx context.Context, g grant) (r *role, fresh bool, err error) {
+	r, err = i.get(ctx, g)
 	if err != nil {
 		return nil, false, err
 	}
 	if r == nil {
-		r, err = d.createRole(ctx, g)
+		r, err = i.create(ctx, g)
 		return r, true, err
 	}
 	if err := g.owns("the IAM role "+g.HubRole(), r.tags); err != nil {
 		return nil, false, err
 	}
-	if d.settle.gone(r.id) {
+	if i.settle.gone(r.id) {
 		return nil, false, fmt.Errorf("the IAM role %s was just deleted, but IAM still returns it: retrying", g.HubRole())
 	}
 	if r.path != g.HubPath.String() {
@@ -77,36 +87,36 @@ func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, 
 			"delete it, and the hub creates it again", g.HubRole(), r.path, g.HubPath))
 	}
 	// Before it gets any rights.
-	if d.boundary != "" && r.boundary != d.boundary {
-		_, err := d.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
-			RoleName: aws.String(g.HubRole()), PermissionsBoundary: aws.String(d.boundary),
+	if i.boundary != "" && r.boundary != i.boundary {
+		_, err := i.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+			RoleName: aws.String(g.HubRole()), PermissionsBoundary: aws.String(i.boundary),
 		})
 		if err != nil {
-			return nil, false, d.boundaryError(awsError("IAM PutRolePermissionsBoundary "+g.HubRole(), err))
+			return nil, false, i.boundaryError(awsError("IAM PutRolePermissionsBoundary "+g.HubRole(), err))
 		}
 	}
 	if trust := g.HubTrustPolicy().JSON(); !irsa.Equivalent(r.trust, trust) {
-		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+		_, err := i.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(trust),
 		})
 		if err != nil {
 			return nil, false, trustError("IAM UpdateAssumeRolePolicy "+g.HubRole(), g, err)
 		}
 	}
-	if miss := missing(r.tags, d.wantedTags(g)); len(miss) > 0 {
-		_, err := d.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(g.HubRole()), Tags: iamTags(miss)})
+	if miss := missing(r.tags, g.wantedTags(i.tags)); len(miss) > 0 {
+		_, err := i.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(g.HubRole()), Tags: iamTags(miss)})
 		if err != nil {
 			return nil, false, awsError("IAM TagRole "+g.HubRole(), err)
 		}
 	}
-	if err := d.ensurePolicy(ctx, g); err != nil {
+	if err := i.ensurePolicy(ctx, g); err != nil {
 		return nil, false, err
 	}
-	return r, false, d.dropPolicies(ctx, g, policyName(g))
+	return r, false, i.dropPolicies(ctx, g, policyName(g))
 }
 
-func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
-	account, err := d.account(ctx)
+func (i *iamRoles) create(ctx context.Context, g grant) (*role, error) {
+	account, err := i.account(ctx)
 	if err != nil {
 		return nil, awsError("the hub's credentials for AWS", err)
 	}
@@ -118,45 +128,45 @@ func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
 		RoleName:                 aws.String(g.HubRole()),
 		AssumeRolePolicyDocument: aws.String(g.HubTrustPolicy().JSON()),
 		Description:              aws.String("Access of the managed cluster " + g.cluster + " to the hub " + g.Hub.Name),
-		Tags:                     iamTags(d.wantedTags(g)),
+		Tags:                     iamTags(g.wantedTags(i.tags)),
 	}
 	if g.HubPath != "" {
 		in.Path = aws.String(g.HubPath.String())
 	}
-	if d.boundary != "" {
-		in.PermissionsBoundary = aws.String(d.boundary)
+	if i.boundary != "" {
+		in.PermissionsBoundary = aws.String(i.boundary)
 	}
-	out, err := d.iam.CreateRole(ctx, in)
+	out, err := i.iam.CreateRole(ctx, in)
 	if err != nil {
 		// The role exists after all, but could not be seen a moment ago. The next try reads it.
-		return nil, d.boundaryError(trustError("IAM CreateRole "+g.HubRole(), g, err))
+		return nil, i.boundaryError(trustError("IAM CreateRole "+g.HubRole(), g, err))
 	}
 	r := newRole(out.Role)
-	d.settle.created(g, *r)
-	if err := d.putPolicy(ctx, g); err != nil {
+	i.settle.created(g, *r)
+	if err := i.putPolicy(ctx, g); err != nil {
 		return nil, err
 	}
-	d.settle.complete(g)
+	i.settle.complete(g)
 	return r, nil
 }
 
-func (d *Driver) ensurePolicy(ctx context.Context, g grant) error {
-	out, err := d.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{
+func (i *iamRoles) ensurePolicy(ctx context.Context, g grant) error {
+	out, err := i.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{
 		RoleName: aws.String(g.HubRole()), PolicyName: aws.String(policyName(g)),
 	})
 	switch {
 	case is[*iamtypes.NoSuchEntityException](err):
-		return d.putPolicy(ctx, g)
+		return i.putPolicy(ctx, g)
 	case err != nil:
 		return awsError("IAM GetRolePolicy "+g.HubRole(), err)
 	case irsa.Equivalent(aws.ToString(out.PolicyDocument), g.HubAccessPolicy().JSON()):
 		return nil
 	}
-	return d.putPolicy(ctx, g)
+	return i.putPolicy(ctx, g)
 }
 
-func (d *Driver) putPolicy(ctx context.Context, g grant) error {
-	_, err := d.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+func (i *iamRoles) putPolicy(ctx context.Context, g grant) error {
+	_, err := i.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 		RoleName: aws.String(g.HubRole()), PolicyName: aws.String(policyName(g)),
 		PolicyDocument: aws.String(g.HubAccessPolicy().JSON()),
 	})
@@ -166,10 +176,10 @@ func (d *Driver) putPolicy(ctx context.Context, g grant) error {
 	return nil
 }
 
-// deleteRole first empties the trust policy of the role, so that it cannot be assumed any more even if a later step fails.
-func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
+// delete first empties the trust policy of the role, so that it cannot be assumed any more even if a later step fails.
+func (i *iamRoles) delete(ctx context.Context, g grant, r *role) error {
 	if empty := irsa.NoTrustPolicy().JSON(); !irsa.Equivalent(r.trust, empty) {
-		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+		_, err := i.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(empty),
 		})
 		if err != nil {
@@ -177,26 +187,26 @@ func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
 			g.note(awsError("Emptying its trust policy: IAM UpdateAssumeRolePolicy "+g.HubRole(), err).Error())
 		}
 	}
-	if err := d.dropPolicy(ctx, g, policyName(g)); err != nil {
+	if err := i.dropPolicy(ctx, g, policyName(g)); err != nil {
 		return err
 	}
-	err := d.tryDeleteRole(ctx, g)
+	err := i.tryDelete(ctx, g)
 	if is[*iamtypes.DeleteConflictException](err) {
 		// Others have added more to it.
-		if err := d.dropPolicies(ctx, g, ""); err != nil {
+		if err := i.dropPolicies(ctx, g, ""); err != nil {
 			return err
 		}
-		err = d.tryDeleteRole(ctx, g)
+		err = i.tryDelete(ctx, g)
 	}
 	if err != nil {
 		return g.with(err)
 	}
-	d.settle.deleted(g, r.id)
+	i.settle.deleted(g, r.id)
 	return nil
 }
 
-func (d *Driver) tryDeleteRole(ctx context.Context, g grant) error {
-	_, err := d.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(g.HubRole())})
+func (i *iamRoles) tryDelete(ctx context.Context, g grant) error {
+	_, err := i.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(g.HubRole())})
 	if err != nil && !is[*iamtypes.NoSuchEntityException](err) {
 		return awsError("IAM DeleteRole "+g.HubRole(), err)
 	}
@@ -216,12 +226,12 @@ func trustError(what string, g grant, err error) error {
 }
 
 // boundaryError adds an explanation to IAM's error: nothing else that these calls name can be missing for long.
-func (d *Driver) boundaryError(err error) error {
+func (i *iamRoles) boundaryError(err error) error {
 	var api smithy.APIError
-	if d.boundary == "" || !errors.As(err, &api) || api.ErrorCode() != "NoSuchEntity" {
+	if i.boundary == "" || !errors.As(err, &api) || api.ErrorCode() != "NoSuchEntity" {
 		return err
 	}
-	return driver.Terminal(fmt.Errorf("%w (the policy of --%s, %s, must exist first)", err, boundaryFlag, d.boundary))
+	return driver.Terminal(fmt.Errorf("%w (the policy of --%s, %s, must exist first)", err, boundaryFlag, i.boundary))
 }
 
 func iamTags(tags map[string]string) []iamtypes.Tag {
