@@ -92,12 +92,12 @@ type Executors interface {
 type Agent struct {
 	Options
 	// life is the context of Run: watches outlive the sync of a work that started them.
-	life     context.Context
-	rules    *rules.Cache
-	paces    *paces
-	queue    workqueue.TypedRateLimitingInterface[string]
-	informer cache.SharedIndexInformer
-	claims   claims
+	life      context.Context
+	hub       hubWorks
+	evaluator evaluator
+	queue     workqueue.TypedRateLimitingInterface[string]
+	informer  cache.SharedIndexInformer
+	claims    claims
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -113,7 +113,12 @@ type Agent struct {
 
 // New returns an agent that has sent no requests yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: minRetry, firstWait: minRetry / 4, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{
+		Options: o, hub: hubWorks{o.Works},
+		evaluator: evaluator{feedback: o.Feedback, rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}},
+		states:    map[string]*state{}, deletions: map[types.UID]*deletion{}, lacking: sets.New[string](),
+		stepTimeout: stepTimeout, firstRetry: minRetry, firstWait: minRetry / 4,
+	}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetry/10, maxRetry))
 	// Changes of several objects of a work within a short time are handled by one sync.
@@ -169,7 +174,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		})
 	}
 	for said := (&repeat.Said{}); ; {
-		a.paces.forget(a.knows)
+		a.evaluator.paces.forget(a.knows)
 		said.Result(ctx, "deleting the objects of works that are missing on the hub", a.evict(ctx))
 		if !repeat.Sleep(ctx, repeat.Jittered(min(max(a.Grace/10, time.Second), resync), a.Random)) {
 			return nil

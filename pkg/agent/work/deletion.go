@@ -89,7 +89,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 		}
 	}
 	if len(dropped) > 0 {
-		if err := a.isCurrent(ctx, work); err != nil {
+		if err := a.hub.isCurrent(ctx, work); err != nil {
 			return false, err
 		}
 	}

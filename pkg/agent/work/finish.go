@@ -30,11 +30,11 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 	}
 	s := a.state(work)
 	// The cache may be stale: a new work of this name may exist.
-	if err := a.isCurrent(ctx, work); err != nil {
+	if err := a.hub.isCurrent(ctx, work); err != nil {
 		return 0, err
 	}
 	if !meta.IsStatusConditionTrue(work.Status.Conditions, workv1.WorkDeleting) {
-		if err := a.reportDeleting(ctx, work, nil); err != nil {
+		if err := a.hub.reportDeleting(ctx, work, nil); err != nil {
 			return 0, err
 		}
 	}
@@ -45,14 +45,14 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 	if record != nil {
 		s.record = record
 		if err := a.release(ctx, work, record); err != nil {
-			return s.waits.Next(), errors.Join(err, a.reportDeleting(ctx, work, []string{err.Error()}))
+			return s.waits.Next(), errors.Join(err, a.hub.reportDeleting(ctx, work, []string{err.Error()}))
 		}
 		if err := a.Memory.Forget(ctx, record); err != nil {
 			return 0, err
 		}
 		left, err := a.removeAll(ctx, record)
 		if err != nil || len(left) > 0 {
-			return s.waits.Next(), errors.Join(err, a.reportDeleting(ctx, work, left))
+			return s.waits.Next(), errors.Join(err, a.hub.reportDeleting(ctx, work, left))
 		}
 		if err := a.Memory.Drop(ctx, record); err != nil {
 			return 0, err
@@ -62,7 +62,7 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.ManifestWorkFinalizer })
-	if err := a.setFinalizers(ctx, work, left); err != nil && !apierrors.IsNotFound(err) {
+	if err := a.hub.setFinalizers(ctx, work, left); err != nil && !apierrors.IsNotFound(err) {
 		return 0, err
 	}
 	a.forget(work.Name)
@@ -228,19 +228,6 @@ func (a *Agent) forgetDeletions(but []*memory.Record) {
 	})
 }
 
-// isCurrent returns a conflict if the work on the hub differs from this one. A deleted work does not come back.
-func (a *Agent) isCurrent(ctx context.Context, work *workv1.ManifestWork) error {
-	live, err := a.Works.Get(ctx, work.Name, metav1.GetOptions{})
-	if err != nil && !apply.IsGone(err) {
-		return err
-	}
-	if err != nil || live.UID != work.UID || live.Generation != work.Generation ||
-		(live.DeletionTimestamp == nil) != (work.DeletionTimestamp == nil) {
-		return apierrors.NewConflict(workv1.Resource("manifestworks"), work.Name, errors.New("the hub has a newer one"))
-	}
-	return nil
-}
-
 // evict deletes the objects of works that have been missing on the hub for longer than the grace period, and those of works of a former address of
 // the hub. It ignores the records of other agents.
 func (a *Agent) evict(ctx context.Context) (failed error) {
@@ -290,7 +277,7 @@ func (a *Agent) isMissing(ctx context.Context, record *memory.Record) (bool, err
 	if work, err := a.cached(record.Work); err != nil || work != nil {
 		return false, err
 	}
-	_, err := a.Works.Get(ctx, record.Work, metav1.GetOptions{})
+	_, err := a.hub.Get(ctx, record.Work, metav1.GetOptions{})
 	if apply.IsGone(err) {
 		return true, nil
 	}

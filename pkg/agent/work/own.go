@@ -42,16 +42,17 @@ type Own struct {
 	Klusterlet string
 }
 
-// refuse returns why a work may not have a manifest. It is called before any write.
-func (a *Agent) refuse(t apply.Target, manifest *unstructured.Unstructured) error {
-	if a.Own.isDeployment(t) {
-		return a.Own.refuseImage(t, manifest)
+// refuse returns why a work may not have a manifest. If only is not empty, it is the one namespace in which works may have objects. refuse is called
+// before any write.
+func (o Own) refuse(t apply.Target, manifest *unstructured.Unstructured, only string) error {
+	if o.isDeployment(t) {
+		return o.refuseImage(t, manifest)
 	}
-	if a.Own.has(t, a.Only) {
+	if o.has(t, only) {
 		return fmt.Errorf("%s is the agent's own: no work may name it", t)
 	}
-	if a.Only != "" && t.Namespace != a.Only {
-		return fmt.Errorf("%s is not in the namespace %s, which is the only one in which the agent applies objects", t, a.Only)
+	if only != "" && t.Namespace != only {
+		return fmt.Errorf("%s is not in the namespace %s, which is the only one in which the agent applies objects", t, only)
 	}
 	return nil
 }

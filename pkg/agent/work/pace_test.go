@@ -144,7 +144,7 @@ func TestRules_OneWorkDelaysNoOther(t *testing.T) {
 	if said := w.said("dear", workv1.ManifestAvailable); strings.Count(said, "True") > 0 || strings.Count(said, "False") > many/2 {
 		t.Errorf("the rules were evaluated, or others say it: %s", said)
 	}
-	if wait := a.paces.wait("dear"); wait == 0 {
+	if wait := a.evaluator.paces.wait("dear"); wait == 0 {
 		t.Error("the work does not wait")
 	}
 	w.put("good", with(w.spec(w.configMap("good", "{k: v}")), "good", `object.data.k == "v"`))
@@ -157,7 +157,7 @@ func TestRules_OneWorkDelaysNoOther(t *testing.T) {
 		w.put("good", with(w.spec(w.configMap("good", "{k: "+value+"}")), "good", `object.data.k == "v"`))
 		w.eventuallySaid("good", "Good", want)
 	}
-	if wait := a.paces.wait("good"); wait > 0 {
+	if wait := a.evaluator.paces.wait("good"); wait > 0 {
 		t.Errorf("the good one waits for %s", wait)
 	}
 	t.Log("What waits is applied and repaired")
@@ -169,7 +169,7 @@ func TestRules_OneWorkDelaysNoOther(t *testing.T) {
 func TestFeedback_Lists(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
-	a.Feedback.Raw, a.Feedback.MaxJSONRaw = true, 20
+	a.evaluator.feedback.Raw, a.evaluator.feedback.MaxJSONRaw = true, 20
 	w.start(a)
 	spec := w.spec(w.configMap("cm", "{k: v}"))
 	spec.ManifestConfigs = []workv1.ManifestConfigOption{{
@@ -193,7 +193,7 @@ func TestFeedback_Lists(t *testing.T) {
 func TestRules_DelayedEvaluation(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
-	a.paces.first = time.Now().Add(5 * time.Second)
+	a.evaluator.paces.first = time.Now().Add(5 * time.Second)
 	w.start(a)
 	spec := w.spec(w.configMap("cm", "{}"))
 	spec.ManifestConfigs = []workv1.ManifestConfigOption{{
@@ -201,7 +201,7 @@ func TestRules_DelayedEvaluation(t *testing.T) {
 		ConditionRules:     []workv1.ConditionRule{{Type: workv1.CelConditionExpressionsType, Condition: "Good", CelExpressions: []string{"true"}}}}}
 	w.put("a", spec)
 	w.eventuallySaid("a", "Good", "True: True")
-	if a.paces.wait("a") > 0 {
+	if a.evaluator.paces.wait("a") > 0 {
 		t.Error("it waits")
 	}
 }

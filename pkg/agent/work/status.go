@@ -6,6 +6,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,9 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/feedback"
+	"github.com/clusterhub/clusterhub/pkg/work/rules"
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
@@ -28,16 +31,23 @@ import (
 // that changes all the time costs the hub little.
 const reportEvery = 5 * time.Second
 
+// evaluator reads from objects what the status reports.
+type evaluator struct {
+	feedback feedback.Options
+	rules    *rules.Cache
+	paces    *paces
+}
+
 // see returns what the status reports of an object, and the delay until its rules may be evaluated.
-func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
+func (e *evaluator) see(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
 	seen = &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
 	if seen.FeedbackRules {
-		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, a.Feedback)
+		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, e.feedback)
 	}
 	if len(one.config.ConditionRules) == 0 {
 		return seen, 0, nil
 	}
-	wait = a.paces.begin(work)
+	wait = e.paces.begin(work)
 	if wait > 0 {
 		// The previous results of the rules stay.
 		seen.AvailableWaits = slices.ContainsFunc(one.config.ConditionRules, func(r workv1.ConditionRule) bool {
@@ -45,15 +55,15 @@ func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructu
 		})
 		return seen, wait, nil
 	}
-	seen.Conditions, err = a.judge(ctx, work, one.config.ConditionRules, have)
+	seen.Conditions, err = e.judge(ctx, work, one.config.ConditionRules, have)
 	return seen, 0, err
 }
 
 // judge evaluates rules and records the cost.
-func (a *Agent) judge(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
+func (e *evaluator) judge(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
 	var cost uint64
-	defer func() { a.paces.spent(work, cost) }()
-	set := a.rules.Set(from)
+	defer func() { e.paces.spent(work, cost) }()
+	set := e.rules.Set(from)
 	conditions, cost, err = set.Evaluate(ctx, have)
 	cost += compiling * uint64(set.Compiled())
 	return conditions, err
@@ -64,8 +74,26 @@ func notThere(t apply.Target) *status.Seen {
 	return &status.Seen{Err: apierrors.NewNotFound(t.GroupResource(), t.Name)}
 }
 
+// hubWorks writes works on the hub.
+type hubWorks struct {
+	workclient.ManifestWorkInterface
+}
+
+// isCurrent returns a conflict if the work on the hub differs from this one. A deleted work does not come back.
+func (h hubWorks) isCurrent(ctx context.Context, work *workv1.ManifestWork) error {
+	live, err := h.Get(ctx, work.Name, metav1.GetOptions{})
+	if err != nil && !apply.IsGone(err) {
+		return err
+	}
+	if err != nil || live.UID != work.UID || live.Generation != work.Generation ||
+		(live.DeletionTimestamp == nil) != (work.DeletionTimestamp == nil) {
+		return apierrors.NewConflict(workv1.Resource("manifestworks"), work.Name, errors.New("the hub has a newer one"))
+	}
+	return nil
+}
+
 // report writes the status of a work, if it differs from that on the hub. It returns the delay until the next call, or 0.
-func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (later time.Duration, err error) {
+func (h hubWorks) report(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (later time.Duration, err error) {
 	round := status.Round{Generation: work.Generation, Now: metav1.Now()}
 	for _, one := range items {
 		said := status.Manifest{Meta: one.meta, Frozen: one.frozen}
@@ -84,7 +112,7 @@ func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state,
 		return wait, nil
 	}
 	s.reported = time.Now()
-	return 0, a.patchStatus(ctx, work, *next)
+	return 0, h.patchStatus(ctx, work, *next)
 }
 
 // saysTheSame reports whether the conditions of a work have the same statuses, for the same generation. The results of rules may differ.
@@ -102,7 +130,7 @@ func saysTheSame(before, after []metav1.Condition) bool {
 const maxLeft, maxLeftText = 3, 1000
 
 // reportDeleting sets the condition that a work is being deleted, and what it waits for. The message starts with upstream's.
-func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, left []string) error {
+func (h hubWorks) reportDeleting(ctx context.Context, work *workv1.ManifestWork, left []string) error {
 	message := "ManifestWork is being deleted"
 	if n := len(left); n > 0 {
 		message += "; waits for " + strings.Join(left[:min(n, maxLeft)], "; ")
@@ -116,34 +144,34 @@ func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, l
 	next := *work.Status.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
 		Message: message, ObservedGeneration: work.Generation})
-	return a.patchStatus(ctx, work, next)
+	return h.patchStatus(ctx, work, next)
 }
 
 // patchStatus writes the status of a work, if it differs from the current one and the work is unchanged since it was read. It updates the work to
 // what the hub returns.
-func (a *Agent) patchStatus(ctx context.Context, work *workv1.ManifestWork, next workv1.ManifestWorkStatus) error {
+func (h hubWorks) patchStatus(ctx context.Context, work *workv1.ManifestWork, next workv1.ManifestWorkStatus) error {
 	if equality.Semantic.DeepEqual(work.Status, next) {
 		return nil
 	}
 	if next.ResourceStatus.Manifests == nil {
 		next.ResourceStatus.Manifests = []workv1.ManifestCondition{}
 	}
-	return a.patch(ctx, work, map[string]any{}, map[string]any{"status": map[string]any{
+	return h.patch(ctx, work, map[string]any{}, map[string]any{"status": map[string]any{
 		"conditions": next.Conditions, "resourceStatus": map[string]any{"manifests": next.ResourceStatus.Manifests}}}, "status")
 }
 
-func (a *Agent) setFinalizers(ctx context.Context, work *workv1.ManifestWork, finalizers []string) error {
-	return a.patch(ctx, work, map[string]any{"finalizers": finalizers}, map[string]any{})
+func (h hubWorks) setFinalizers(ctx context.Context, work *workv1.ManifestWork, finalizers []string) error {
+	return h.patch(ctx, work, map[string]any{"finalizers": finalizers}, map[string]any{})
 }
 
-func (a *Agent) patch(ctx context.Context, work *workv1.ManifestWork, metadata, patch map[string]any, subresource ...string) error {
+func (h hubWorks) patch(ctx context.Context, work *workv1.ManifestWork, metadata, patch map[string]any, subresource ...string) error {
 	metadata["uid"], metadata["resourceVersion"] = work.UID, work.ResourceVersion
 	patch["metadata"] = metadata
 	data, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	after, err := a.Works.Patch(ctx, work.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresource...)
+	after, err := h.Patch(ctx, work.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresource...)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func isStale(err error) bool { return apierrors.IsConflict(err) }
 func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 		a.state(work).isNew = true
-		if err := a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer)); err != nil {
+		if err := a.hub.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer)); err != nil {
 			return 0, err
 		}
 	}
@@ -139,7 +139,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	later, err := a.report(ctx, work, s, items)
+	later, err := a.hub.report(ctx, work, s, items)
 	if later > 0 {
 		again = min(again, later)
 	}
@@ -250,7 +250,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		seen = notThere(target)
 	case err == nil || s.record.Owner.Owns(have):
 		var ended error
-		seen, wait, ended = a.see(ctx, work.Name, one, have)
+		seen, wait, ended = a.evaluator.see(ctx, work.Name, one, have)
 		if ended != nil {
 			return
 		}
