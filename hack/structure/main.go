@@ -36,7 +36,7 @@ type rule struct {
 
 var rules = []rule{
 	{"if", 0, `put the statement before the if: only ":=" and "err =" belong into it`},
-	{"methods", 8, fmt.Sprintf("a type has methods in at most %d files: split the type", methodFiles-1)},
+	{"methods", 1, fmt.Sprintf("a type has methods in at most %d files: split the type", methodFiles-1)},
 	{"package", 1, fmt.Sprintf("a package has at most %d files without tests: split the package", packageFiles)},
 	{"names", 0, fmt.Sprintf("at most %d packages have a type of the same name: choose one that says what it is in its package", namePackages)},
 }
