@@ -51,7 +51,8 @@ func newFailure(test string, output []byte) failure {
 		line = bytes.TrimRight(line, "\r\n")
 		switch {
 		case message.Match(line):
-			if continued = !log.Match(line); continued {
+			continued = !log.Match(line)
+			if continued {
 				messages = append(messages, nil)
 			}
 			line = bytes.TrimSpace(line)
