@@ -2,7 +2,7 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates all generated files: registrations of kinds, deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the
+# Regenerates all generated files: registrations of kinds, deepcopies, defaults, conversions, validations, OpenAPI, model names, the clients in pkg/generated, the
 # CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, the script of the page of kubectl hub ui with the types that it is written
 # against, and the output of the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
 set -o errexit -o nounset -o pipefail
@@ -24,6 +24,35 @@ source "$codegen/kube_codegen.sh"
 
 kube::codegen::gen_register --boilerplate hack/boilerplate.go.txt pkg/apis
 kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt pkg/apis
+
+# gen_validations writes the functions that check the bounds of the types of packages. The generator reads a copy of the types, in which
+# hack/validation-markers.awk rewrites the markers that openapi-gen reads.
+gen_validations() (
+  copy=$(mktemp -d)
+  trap 'rm -rf "$copy"' EXIT
+  mkdir "$copy/pkg"
+  cp go.mod go.sum "$copy"
+  cp -r pkg/apis "$copy/pkg"
+  find "$copy" \( -name zz_generated.validations.go -o -name '*_test.go' \) -delete
+  for package in "$@"; do
+    for file in "$copy/pkg/apis/$package"/*.go; do
+      awk -f hack/validation-markers.awk "$file" >"$copy/file"
+      mv "$copy/file" "$file"
+    done
+  done
+  # The types of this package are opaque.
+  readonly_packages=()
+  for package in "${KUBE_CODEGEN_READONLY_PKGS[@]}"; do
+    [ "$package" = k8s.io/apimachinery/pkg/apis/meta/v1 ] || readonly_packages+=(--readonly-pkg "$package")
+  done
+  cd "$copy"
+  "$GOBIN/validation-gen" "${readonly_packages[@]}" --output-file zz_generated.validations.go \
+    --go-header-file "$root/hack/boilerplate.go.txt" "${@/#/./pkg/apis/}"
+  for package in "$@"; do
+    cp "pkg/apis/$package/zz_generated.validations.go" "$root/pkg/apis/$package"
+  done
+)
+gen_validations edge/v1alpha1
 
 kube::codegen::gen_openapi \
   --output-dir pkg/generated/openapi \

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/yaml"
 
+	apibounds "github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/generated/openapi"
 )
 
@@ -204,7 +205,13 @@ func TestOpenAPI_MatchesValidation(t *testing.T) {
 			if result := validator.Validate(object); !result.IsValid() {
 				t.Fatalf("OpenAPI refuses the example: %v", result.Errors)
 			}
-			if errs := refusals(t, valid, valid); len(errs) > 0 {
+			validation := func(o runtime.Object) field.ErrorList {
+				if errs := apibounds.Declared(t.Context(), Scheme, gvk.GroupVersion(), o, nil); len(errs) > 0 {
+					return errs
+				}
+				return refusals(t, o, valid)
+			}
+			if errs := validation(valid); len(errs) > 0 {
 				t.Fatalf("validation refuses the example: %v", errs)
 			}
 			found := bounds(t, schema, object, nil)
@@ -218,7 +225,7 @@ func TestOpenAPI_MatchesValidation(t *testing.T) {
 					if validator.Validate(bad).IsValid() {
 						t.Errorf("OpenAPI takes %v", b.beyond)
 					}
-					errs := refusals(t, decoded(t, bad), valid)
+					errs := validation(decoded(t, bad))
 					if len(errs) == 0 {
 						t.Errorf("validation takes %v, which OpenAPI refuses", b.beyond)
 					}

@@ -6,6 +6,7 @@ package edge
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,6 +170,9 @@ func checkEdgeObject(o runtime.Object) (dropped []string, err error) {
 			return nil, err
 		}
 		errs = validation.ValidateDeploymentPattern(internal, languages)
+	}
+	if beyond := edgeScheme.Validate(context.Background(), nil, o); len(beyond) > 0 {
+		errs = beyond
 	}
 	return dropped, errors.Join(errs.ToAggregate(), err)
 }

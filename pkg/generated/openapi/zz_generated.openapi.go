@@ -3791,8 +3791,9 @@ func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallb
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the object, at most 63 characters.",
+							Description: "kind is the kind of the object, 1 to 63 characters.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3800,8 +3801,9 @@ func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallb
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object, at most 253 characters.",
+							Description: "name is the name of the object, 1 to 253 characters.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3875,6 +3877,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					"policyName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "policyName is the name of a DeploymentPolicy in the namespace, at most 244 characters.",
+							MaxLength:   ptr.To[int64](244),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3888,6 +3891,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					"patternName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "patternName is the name of a DeploymentPattern in the namespace, at most 244 characters. Every node is checked as if it had the pattern.",
+							MaxLength:   ptr.To[int64](244),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4791,16 +4795,18 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"cpu": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cpu is the number of CPUs of the cluster, 1 or more.",
+							Description: "cpu is the number of CPUs of the cluster, 1 to 1048576.",
 							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](1.048576e+06),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"memory": {
 						SchemaProps: spec.SchemaProps{
-							Description: "memory is the memory of the cluster in MB (1048576 bytes), 1 or more.",
+							Description: "memory is the memory of the cluster in MB (1048576 bytes), 1 to 1099511627776.",
 							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](1.099511627776e+12),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

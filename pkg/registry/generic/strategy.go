@@ -6,10 +6,13 @@ package generic
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -20,7 +23,7 @@ import (
 // strategy is the strategy for creates and updates of a kind. An update creates nothing, and must have the resource version that it is based on when
 // it is not a patch. The number of reported errors of an object is limited.
 type strategy[T Object] struct {
-	runtime.ObjectTyper
+	*runtime.Scheme
 	names.NameGenerator
 	kind *Kind[T]
 }
@@ -33,7 +36,7 @@ var (
 )
 
 func (k *Kind[T]) strategy(scheme *runtime.Scheme) strategy[T] {
-	return strategy[T]{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, kind: k}
+	return strategy[T]{Scheme: scheme, NameGenerator: names.SimpleNameGenerator, kind: k}
 }
 
 func (s strategy[T]) NamespaceScoped() bool { return s.kind.Namespaced }
@@ -100,12 +103,34 @@ func (s strategy[T]) changed(updated, old T) bool {
 	return !equality.Semantic.DeepEqual(s.kind.Spec(updated), s.kind.Spec(old))
 }
 
-func (s strategy[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return bounds.First(s.kind.Validate(obj.(T)))
+func (s strategy[T]) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	errs := bounds.Declared(ctx, s.Scheme, s.version(ctx), obj, nil)
+	if len(errs) == 0 {
+		errs = s.kind.Validate(obj.(T))
+	}
+	return bounds.First(errs)
 }
 
-func (s strategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return bounds.First(s.kind.ValidateUpdate(obj.(T), old.(T)))
+func (s strategy[T]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.validateUpdate(ctx, obj.(T), old.(T), s.kind.ValidateUpdate)
+}
+
+func (s strategy[T]) validateUpdate(ctx context.Context, updated, old T, validate func(updated, old T) field.ErrorList) field.ErrorList {
+	errs := bounds.Declared(ctx, s.Scheme, s.version(ctx), updated, old)
+	if len(errs) == 0 {
+		errs = validate(updated, old)
+	}
+	return bounds.First(errs)
+}
+
+// version returns the version of a request, whose field names are those that errors must have.
+func (s strategy[T]) version(ctx context.Context) schema.GroupVersion {
+	if request, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		if version := (schema.GroupVersion{Group: request.APIGroup, Version: request.APIVersion}); slices.Contains(s.kind.Versions, version) {
+			return version
+		}
+	}
+	return s.kind.Versions[0]
 }
 
 func (s strategy[T]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
@@ -151,10 +176,11 @@ func (s partStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 }
 
 func (s partStrategy[T]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if s.part.Validate == nil {
-		return s.strategy.ValidateUpdate(ctx, obj, old)
+	validate := s.part.Validate
+	if validate == nil {
+		validate = s.kind.ValidateUpdate
 	}
-	return bounds.First(s.part.Validate(obj.(T), old.(T)))
+	return s.validateUpdate(ctx, obj.(T), old.(T), validate)
 }
 
 // assign does *to = *from for two pointers of the same type.

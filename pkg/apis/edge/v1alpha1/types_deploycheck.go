@@ -33,12 +33,14 @@ type DeployCheck struct {
 type DeployCheckSpec struct {
 	// policyName is the name of a DeploymentPolicy in the namespace, at most 244 characters.
 	// +optional
+	// +k8s:validation:maxLength=244
 	PolicyName string `json:"policyName,omitempty"`
 	// policy is the spec of a DeploymentPolicy that need not exist.
 	// +optional
 	Policy *DeploymentPolicySpec `json:"policy,omitempty"`
 	// patternName is the name of a DeploymentPattern in the namespace, at most 244 characters. Every node is checked as if it had the pattern.
 	// +optional
+	// +k8s:validation:maxLength=244
 	PatternName string `json:"patternName,omitempty"`
 	// pattern is the spec of a DeploymentPattern that need not exist. Every node is checked as if it had the pattern.
 	// +optional

@@ -79,13 +79,15 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:maxLength=63
 	Arch string `json:"arch,omitempty"`
-	// cpu is the number of CPUs of the cluster, 1 or more.
+	// cpu is the number of CPUs of the cluster, 1 to 1048576.
 	// +optional
 	// +k8s:validation:minimum=1
+	// +k8s:validation:maximum=1048576
 	CPU *int64 `json:"cpu,omitempty"`
-	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
+	// memory is the memory of the cluster in MB (1048576 bytes), 1 to 1099511627776.
 	// +optional
 	// +k8s:validation:minimum=1
+	// +k8s:validation:maximum=1099511627776
 	Memory *int64 `json:"memory,omitempty"`
 	// kubernetesVersion is the version that the API server of the cluster reports, such as v1.33.3. At most 253 characters.
 	// +optional

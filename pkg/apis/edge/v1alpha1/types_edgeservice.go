@@ -141,10 +141,12 @@ type ClusterScopedObject struct {
 	// +optional
 	// +k8s:validation:maxLength=253
 	Group string `json:"group,omitempty"`
-	// kind is the kind of the object, at most 63 characters.
+	// kind is the kind of the object, 1 to 63 characters.
+	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Kind string `json:"kind"`
-	// name is the name of the object, at most 253 characters.
+	// name is the name of the object, 1 to 253 characters.
+	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
 }

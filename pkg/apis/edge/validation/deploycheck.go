@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
@@ -15,8 +14,6 @@ import (
 func ValidateDeployCheck(c *edge.DeployCheck, languages Languages) field.ErrorList {
 	spec, path := &c.Spec, field.NewPath("spec")
 	errs := oneQuestion(spec, path)
-	errs = append(errs, bounds.Length(path.Child("policyName"), spec.PolicyName, 0, edge.MaxOriginName)...)
-	errs = append(errs, bounds.Length(path.Child("patternName"), spec.PatternName, 0, edge.MaxOriginName)...)
 	if spec.Policy != nil {
 		errs = append(errs, validatePolicySpec(spec.Policy, languages, path.Child("policy"))...)
 	}
@@ -24,9 +21,7 @@ func ValidateDeployCheck(c *edge.DeployCheck, languages Languages) field.ErrorLi
 		errs = append(errs, validatePatternSpec(spec.Pattern, languages, path.Child("pattern"))...)
 	}
 	errs = append(errs, validateCheckedServices(spec.Services, c.Namespace, languages, path.Child("services"))...)
-	errs = append(errs, validateCheckedNodes(spec, languages, path)...)
-	errs = append(errs, inRange(int64(spec.Limit), 0, maxAnswers, path.Child("limit"))...)
-	return append(errs, bounds.Length(path.Child("continue"), spec.Continue, 0, maxContinue)...)
+	return append(errs, validateCheckedNodes(spec, languages, path)...)
 }
 
 func oneQuestion(spec *edge.DeployCheckSpec, path *field.Path) field.ErrorList {
@@ -51,10 +46,7 @@ func oneQuestion(spec *edge.DeployCheckSpec, path *field.Path) field.ErrorList {
 }
 
 func validateCheckedServices(services []edge.CheckedService, namespace string, languages Languages, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(services), 0, maxCheckedServices)
-	if len(errs) > 0 {
-		return errs
-	}
+	var errs field.ErrorList
 	names := sets.New[string]()
 	for i := range services {
 		s, at := &services[i], path.Index(i)
@@ -70,12 +62,8 @@ func validateCheckedServices(services []edge.CheckedService, namespace string, l
 }
 
 func validateCheckedNodes(spec *edge.DeployCheckSpec, languages Languages, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	nodes, nodeNames := path.Child("nodes"), path.Child("nodeNames")
-	errs := bounds.Count(nodes, len(spec.Nodes), 0, maxCheckedNodes)
-	errs = append(errs, bounds.Count(nodeNames, len(spec.NodeNames), 0, maxNodeNames)...)
-	if len(errs) > 0 {
-		return errs
-	}
 	names := sets.New[string]()
 	for i := range spec.Nodes {
 		n, at := &spec.Nodes[i], nodes.Index(i)

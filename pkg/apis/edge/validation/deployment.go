@@ -72,9 +72,8 @@ func originMeta(m *metav1.ObjectMeta) field.ErrorList {
 }
 
 func validatePolicySpec(spec *edge.DeploymentPolicySpec, languages Languages, path *field.Path) field.ErrorList {
-	errs := texts(spec.Label, spec.Description, path)
 	service := path.Child("service")
-	errs = append(errs, serviceURL(spec.Service.Name, service.Child("name"))...)
+	errs := serviceURL(spec.Service.Name, service.Child("name"))
 	errs = append(errs, namespaceName(spec.Service.Org, service.Child("org"))...)
 	errs = append(errs, arch(spec.Service.Arch, anyReference, service.Child("arch"))...)
 	errs = append(errs, namespaceName(spec.Service.ClusterNamespace, service.Child("clusterNamespace"))...)
@@ -84,15 +83,8 @@ func validatePolicySpec(spec *edge.DeploymentPolicySpec, languages Languages, pa
 }
 
 func validatePatternSpec(spec *edge.DeploymentPatternSpec, languages Languages, path *field.Path) field.ErrorList {
-	errs := texts(spec.Label, spec.Description, path)
-	errs = append(errs, namespaceName(spec.ClusterNamespace, path.Child("clusterNamespace"))...)
+	errs := namespaceName(spec.ClusterNamespace, path.Child("clusterNamespace"))
 	services := path.Child("services")
-	if len(spec.Services) == 0 {
-		errs = append(errs, field.Required(services, "must name a service"))
-	}
-	if tooMany := bounds.Count(services, len(spec.Services), 0, maxServices); len(tooMany) > 0 {
-		return append(errs, tooMany...)
-	}
 	type key struct{ org, url, arch string }
 	seen := map[key]bool{}
 	for i := range spec.Services {
@@ -114,51 +106,28 @@ func validatePatternSpec(spec *edge.DeploymentPatternSpec, languages Languages, 
 }
 
 func validateVersions(versions []edge.ServiceVersion, path *field.Path) field.ErrorList {
-	if len(versions) == 0 {
-		return field.ErrorList{field.Required(path, "must have a version")}
-	}
-	errs := bounds.Count(path, len(versions), 0, maxVersions)
-	if len(errs) > 0 {
-		return errs
-	}
-	names, places := sets.New[string](), sets.New[int32]()
+	var errs field.ErrorList
+	names, priorities := sets.New[string](), sets.New[int32]()
 	for i := range versions {
 		v, at := &versions[i], path.Index(i)
 		errs = append(errs, serviceVersion(v.Version, at.Child("version"))...)
 		errs = append(errs, once(names, v.Version, at.Child("version"))...)
-		priority := at.Child("priority")
-		if v.Priority == nil {
-			continue
+		if v.Priority != nil {
+			errs = append(errs, once(priorities, v.Priority.PriorityValue, at.Child("priority", "priority_value"))...)
 		}
-		value := priority.Child("priority_value")
-		errs = append(errs, inRange(int64(v.Priority.PriorityValue), 1, maxPriority, value)...)
-		if places.Has(v.Priority.PriorityValue) {
-			errs = append(errs, field.Duplicate(value, v.Priority.PriorityValue))
-		}
-		places.Insert(v.Priority.PriorityValue)
-		errs = append(errs, inRange(int64(v.Priority.Retries), 0, maxRetries, priority.Child("retries"))...)
-		errs = append(errs, inRange(int64(v.Priority.RetryDurations), 0, maxDuration, priority.Child("retry_durations"))...)
-		errs = append(errs, inRange(int64(v.Priority.VerifiedDurations), 0, maxDuration, priority.Child("verified_durations"))...)
 	}
 	return errs
 }
 
 func validateInputs(inputs []edge.ServiceInput, languages Languages, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(inputs), 0, maxInputs)
-	if len(errs) > 0 {
-		return errs
-	}
+	var errs field.ErrorList
 	for i := range inputs {
 		in, at := &inputs[i], path.Index(i)
 		errs = append(errs, serviceURL(in.ServiceUrl, at.Child("serviceUrl"))...)
 		errs = append(errs, namespaceName(in.ServiceOrgid, at.Child("serviceOrgid"))...)
 		errs = append(errs, arch(in.ServiceArch, anyReference, at.Child("serviceArch"))...)
-		if ranges := at.Child("serviceVersionRange"); in.ServiceVersionRange != "" {
-			if tooLong := bounds.Length(ranges, in.ServiceVersionRange, 0, maxRange); len(tooLong) > 0 {
-				errs = append(errs, tooLong...)
-			} else {
-				errs = append(errs, languages.versionRange(in.ServiceVersionRange, ranges)...)
-			}
+		if in.ServiceVersionRange != "" {
+			errs = append(errs, languages.versionRange(in.ServiceVersionRange, at.Child("serviceVersionRange"))...)
 		}
 		errs = append(errs, validateInput(in.Inputs, at.Child("inputs"))...)
 	}
@@ -166,15 +135,9 @@ func validateInputs(inputs []edge.ServiceInput, languages Languages, path *field
 }
 
 func validateInput(inputs []edge.Input, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(inputs), 0, maxVariables)
-	if len(errs) > 0 {
-		return errs
-	}
-	names := sets.New[string]()
+	var errs field.ErrorList
 	for i := range inputs {
 		in, at := &inputs[i], path.Index(i)
-		errs = append(errs, bounds.Filled(at.Child("name"), in.Name, maxPropertyName)...)
-		errs = append(errs, once(names, in.Name, at.Child("name"))...)
 		if in.Value.Type == edge.ValueNone {
 			errs = append(errs, field.Required(at.Child("value"), "must be a string, a number, true or false, or a list of strings"))
 		}

@@ -68,7 +68,7 @@ func TestValidateDeploymentPolicy(t *testing.T) {
 		{"many retries", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.Retries = 101 }, "spec.service.serviceVersions[0].priority.retries"},
 		{"a negative time", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.RetryDurations = -1 }, "spec.service.serviceVersions[0].priority.retry_durations"},
 		{"a long time", func(p *edge.DeploymentPolicy) {
-			p.Spec.Service.ServiceVersions[0].Priority.VerifiedDurations = maxDuration + 1
+			p.Spec.Service.ServiceVersions[0].Priority.VerifiedDurations = 7*24*60*60 + 1
 		}, "spec.service.serviceVersions[0].priority.verified_durations"},
 		{"a bad constraint", func(p *edge.DeploymentPolicy) { p.Spec.Constraints[0] = "bad" }, "spec.constraints[0]"},
 		{"a bad range", func(p *edge.DeploymentPolicy) { p.Spec.UserInput[0].ServiceVersionRange = "bad" }, "spec.userInput[0].serviceVersionRange"},
@@ -76,7 +76,7 @@ func TestValidateDeploymentPolicy(t *testing.T) {
 		{"many inputs", func(p *edge.DeploymentPolicy) { p.Spec.UserInput = make([]edge.ServiceInput, 65) }, "spec.userInput"},
 		{"an input twice", func(p *edge.DeploymentPolicy) {
 			p.Spec.UserInput[0].Inputs = filled(2, edge.Input{Name: "A", Value: number(1)})
-		}, "spec.userInput[0].inputs[1].name"},
+		}, "spec.userInput[0].inputs[1]"},
 		{"an input without value", func(p *edge.DeploymentPolicy) { p.Spec.UserInput[0].Inputs[0].Value = edge.Value{} }, "spec.userInput[0].inputs[0].value"},
 		{"a long list", func(p *edge.DeploymentPolicy) {
 			p.Spec.UserInput[0].Inputs[0].Value = edge.Value{Type: edge.ValueList, List: make([]string, 129)}
@@ -120,7 +120,7 @@ func TestValidateDeploymentStatuses(t *testing.T) {
 	try(t, []row[edge.DeploymentPolicy]{
 		{"valid", func(p *edge.DeploymentPolicy) { p.Status.Excluded = []edge.ExcludedNodes{{Reason: "Arch", Nodes: 3}} }, ""},
 		{"a negative number", func(p *edge.DeploymentPolicy) { p.Status.Nodes.Failed = -1 }, "status.nodes.failed"},
-		{"a reason twice", func(p *edge.DeploymentPolicy) { p.Status.Excluded = filled(2, edge.ExcludedNodes{Reason: "Arch"}) }, "status.excluded[1].reason"},
+		{"a reason twice", func(p *edge.DeploymentPolicy) { p.Status.Excluded = filled(2, edge.ExcludedNodes{Reason: "Arch"}) }, "status.excluded[1]"},
 		{"many reasons", func(p *edge.DeploymentPolicy) { p.Status.Excluded = make([]edge.ExcludedNodes, 33) }, "status.excluded"},
 		{"many conditions", func(p *edge.DeploymentPolicy) { p.Status.Conditions = make([]metav1.Condition, 17) }, "status.conditions"},
 	}, policy, func(p *edge.DeploymentPolicy) field.ErrorList {
@@ -162,7 +162,7 @@ func TestValidateEdgePlacement(t *testing.T) {
 		}, ""},
 		{"an attempt twice", func(p *edge.EdgePlacement) {
 			p.Status.Attempts = []edge.VersionAttempt{attempt("web", "", 1), attempt("web", "", 1)}
-		}, "status.attempts[1].version"},
+		}, "status.attempts[1]"},
 		{"an attempt of no service", func(p *edge.EdgePlacement) {
 			p.Status.Attempts = []edge.VersionAttempt{attempt("", "", 1)}
 		}, "status.attempts[0].name"},

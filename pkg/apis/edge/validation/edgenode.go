@@ -51,7 +51,6 @@ func validateNodeSpec(spec *edge.EdgeNodeSpec, languages Languages, path *field.
 	if spec.Pattern != "" {
 		errs = append(errs, patternKey(spec.Pattern, path.Child("pattern"))...)
 	}
-	errs = append(errs, texts(spec.Label, spec.Description, path)...)
 	errs = append(errs, validatePolicy(&spec.Policy, languages, path)...)
 	errs = append(errs, validatePolicy(spec.Deployment, languages, path.Child("deployment"))...)
 	return append(errs, validatePolicy(spec.Management, languages, path.Child("management"))...)
@@ -65,45 +64,22 @@ func patternKey(pattern string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func texts(label, description string, path *field.Path) field.ErrorList {
-	errs := bounds.Length(path.Child("label"), label, 0, maxName)
-	return append(errs, bounds.Length(path.Child("description"), description, 0, maxText)...)
-}
-
 func validateNodeStatus(s *edge.EdgeNodeStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Arch != "" {
 		errs = append(errs, arch(s.Arch, nil, path.Child("arch"))...)
-	}
-	if s.CPU != nil {
-		errs = append(errs, inRange(*s.CPU, 1, maxCPU, path.Child("cpu"))...)
-	}
-	if s.Memory != nil {
-		errs = append(errs, inRange(*s.Memory, 1, maxMemory, path.Child("memory"))...)
 	}
 	errs = append(errs, fact(s.KubernetesVersion, path.Child("kubernetesVersion"))...)
 	errs = append(errs, namespaceName(s.Namespace, path.Child("namespace"))...)
 	if s.NamespaceScoped != nil && s.Namespace == "" {
 		errs = append(errs, field.Required(path.Child("namespace"), "must be set with namespaceScoped: omit both if the namespace is not known"))
 	}
-	errs = append(errs, fact(s.ClusterID, path.Child("clusterID"))...)
-	objects := path.Child("clusterObjects")
-	if tooMany := bounds.Count(objects, len(s.ClusterObjects), 0, maxObjects); len(tooMany) > 0 {
-		return append(errs, tooMany...)
-	}
-	for i := range s.ClusterObjects {
-		o, at := &s.ClusterObjects[i], objects.Index(i)
-		errs = append(errs, bounds.Length(at.Child("group"), o.Group, 0, maxName)...)
-		errs = append(errs, bounds.Filled(at.Child("kind"), o.Kind, maxLabel)...)
-		errs = append(errs, bounds.Filled(at.Child("name"), o.Name, maxName)...)
-	}
-	return errs
+	return append(errs, fact(s.ClusterID, path.Child("clusterID"))...)
 }
 
 func fact(text string, path *field.Path) field.ErrorList {
-	errs := bounds.Length(path, text, 0, maxName)
-	if len(errs) == 0 && !factForm.MatchString(text) {
-		errs = field.ErrorList{field.Invalid(path, text, "must only have printable ASCII characters without spaces")}
+	if !factForm.MatchString(text) {
+		return field.ErrorList{field.Invalid(path, text, "must only have printable ASCII characters without spaces")}
 	}
-	return errs
+	return nil
 }

@@ -10,7 +10,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/author"
@@ -50,9 +49,7 @@ func ValidateEdgeServiceUpdate(s, old *edge.EdgeService, languages Languages) fi
 }
 
 func validateServiceSpec(spec *edge.EdgeServiceSpec, languages Languages, path *field.Path) field.ErrorList {
-	errs := texts(spec.Label, spec.Description, path)
-	errs = append(errs, bounds.Length(path.Child("documentation"), spec.Documentation, 0, maxLink)...)
-	errs = append(errs, serviceURL(spec.URL, path.Child("url"))...)
+	errs := serviceURL(spec.URL, path.Child("url"))
 	errs = append(errs, serviceVersion(spec.Version, path.Child("version"))...)
 	errs = append(errs, arch(spec.Arch, anyService, path.Child("arch"))...)
 	errs = append(errs, validateVariables(spec.UserInput, path.Child("userInput"))...)
@@ -81,21 +78,10 @@ func validateServiceSpec(spec *edge.EdgeServiceSpec, languages Languages, path *
 }
 
 func validateVariables(variables []edge.Variable, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(variables), 0, maxVariables)
-	if len(errs) > 0 {
-		return errs
-	}
-	names := sets.New[string]()
-	for i := range variables {
-		v, at := &variables[i], path.Index(i)
-		errs = append(errs, bounds.Filled(at.Child("name"), v.Name, maxPropertyName)...)
-		errs = append(errs, once(names, v.Name, at.Child("name"))...)
-		errs = append(errs, bounds.Length(at.Child("label"), v.Label, 0, maxName)...)
+	var errs field.ErrorList
+	for i, v := range variables {
 		if v.Type != "" {
-			errs = append(errs, bounds.OneOf(at.Child("type"), v.Type, variableTypes)...)
-		}
-		if v.DefaultValue != nil {
-			errs = append(errs, bounds.Length(at.Child("defaultValue"), *v.DefaultValue, 0, maxText)...)
+			errs = append(errs, bounds.OneOf(path.Index(i).Child("type"), v.Type, variableTypes)...)
 		}
 	}
 	return errs

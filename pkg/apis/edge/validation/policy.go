@@ -66,17 +66,8 @@ func validatePolicy(policy *edge.Policy, languages Languages, path *field.Path) 
 	}
 	errs := validateProperties(policy.Properties, path.Child("properties"))
 	constraints := path.Child("constraints")
-	if tooMany := bounds.Count(constraints, len(policy.Constraints), 0, maxConstraints); len(tooMany) > 0 {
-		return append(errs, tooMany...)
-	}
 	for i, expression := range policy.Constraints {
-		at := constraints.Index(i)
-		// Only expressions of limited length are parsed.
-		if tooLong := bounds.Length(at, expression, 0, maxConstraint); len(tooLong) > 0 {
-			errs = append(errs, tooLong...)
-			continue
-		}
-		errs = append(errs, languages.constraint(expression, at)...)
+		errs = append(errs, languages.constraint(expression, constraints.Index(i))...)
 	}
 	if len(errs) == 0 && len(policy.Constraints) > 1 {
 		errs = append(errs, languages.constraints(policy.Constraints, constraints)...)
@@ -85,15 +76,10 @@ func validatePolicy(policy *edge.Policy, languages Languages, path *field.Path) 
 }
 
 func validateProperties(properties []edge.Property, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(properties), 0, maxProperties)
-	if len(errs) > 0 {
-		return errs
-	}
-	names := sets.New[string]()
+	var errs field.ErrorList
 	for i := range properties {
 		p, at := &properties[i], path.Index(i)
 		errs = append(errs, propertyName(p.Name, at.Child("name"))...)
-		errs = append(errs, once(names, p.Name, at.Child("name"))...)
 		if p.Type != "" {
 			errs = append(errs, bounds.OneOf(at.Child("type"), p.Type, propertyTypes)...)
 		}
@@ -104,9 +90,6 @@ func validateProperties(properties []edge.Property, path *field.Path) field.Erro
 
 // propertyName rejects names that no constraint can contain.
 func propertyName(name string, path *field.Path) field.ErrorList {
-	if errs := bounds.Filled(path, name, maxPropertyName); len(errs) > 0 {
-		return errs
-	}
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Sc, r) && !strings.ContainsRune("_-/!?+~'.", r)
 	}) {
@@ -171,17 +154,10 @@ func namespaceName(name string, path *field.Path) field.ErrorList {
 }
 
 // once rejects a value that was seen before.
-func once(seen sets.Set[string], value string, path *field.Path) field.ErrorList {
+func once[T comparable](seen sets.Set[T], value T, path *field.Path) field.ErrorList {
 	if seen.Has(value) {
 		return field.ErrorList{field.Duplicate(path, value)}
 	}
 	seen.Insert(value)
-	return nil
-}
-
-func inRange(value, least, most int64, path *field.Path) field.ErrorList {
-	if value < least || value > most {
-		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be from %d to %d", least, most))}
-	}
 	return nil
 }

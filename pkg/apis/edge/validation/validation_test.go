@@ -12,8 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/install"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
+
+var scheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return scheme
+}()
 
 // languages refuse what has the word "bad" in it.
 var languages = Languages{Constraint: notBad, Constraints: fewTogether, VersionRange: notBad}
@@ -40,12 +49,16 @@ type row[T any] struct {
 	field  string
 }
 
+// try validates as the API server does: the declared bounds, and then the rest.
 func try[T any](t *testing.T, rows []row[T], valid func() *T, validate func(*T) field.ErrorList) {
 	t.Helper()
 	for _, r := range rows {
 		object := valid()
 		r.change(object)
-		errs := validate(object)
+		errs := bounds.Declared(t.Context(), scheme, v1alpha1.SchemeGroupVersion, any(object).(runtime.Object), nil)
+		if len(errs) == 0 {
+			errs = validate(object)
+		}
 		switch {
 		case r.field == "" && len(errs) > 0:
 			t.Errorf("%s: %v", r.what, errs)
@@ -99,7 +112,7 @@ func TestValidateEdgeNode(t *testing.T) {
 		{"a long constraint", func(n *edge.EdgeNode) { n.Spec.Constraints = []string{long(4097)} }, "spec.constraints[0]"},
 		{"many constraints", func(n *edge.EdgeNode) { n.Spec.Constraints = filled(65, "a == b") }, "spec.constraints"},
 		{"many properties", func(n *edge.EdgeNode) { n.Spec.Properties = filled(129, edge.Property{Name: "a", Value: number(1)}) }, "spec.properties"},
-		{"a property twice", func(n *edge.EdgeNode) { n.Spec.Properties = filled(2, edge.Property{Name: "a", Value: number(1)}) }, "spec.properties[1].name"},
+		{"a property twice", func(n *edge.EdgeNode) { n.Spec.Properties = filled(2, edge.Property{Name: "a", Value: number(1)}) }, "spec.properties[1]"},
 		{"a property without name", property(edge.Property{Value: number(1)}), name},
 		{"a long name", property(edge.Property{Name: long(129), Value: number(1)}), name},
 		{"a name in another script", property(edge.Property{Name: "店舗€", Value: number(1)}), ""},
@@ -200,7 +213,7 @@ func TestValidateEdgeService(t *testing.T) {
 		{"a range", rename("web", "[1.0.0,2.0.0)", "amd64"), "spec.version"},
 		{"any arch", rename("web", "1.0.0", "*"), ""},
 		{"no arch", rename("web", "1.0.0", ""), "spec.arch"},
-		{"a variable twice", func(s *edge.EdgeService) { s.Spec.UserInput = filled(2, edge.Variable{Name: "A"}) }, "spec.userInput[1].name"},
+		{"a variable twice", func(s *edge.EdgeService) { s.Spec.UserInput = filled(2, edge.Variable{Name: "A"}) }, "spec.userInput[1]"},
 		{"many variables", func(s *edge.EdgeService) { s.Spec.UserInput = filled(129, edge.Variable{Name: "A"}) }, "spec.userInput"},
 		{"a variable of another type", func(s *edge.EdgeService) { s.Spec.UserInput[0].Type = edge.PropertyVersion }, "spec.userInput[0].type"},
 		{"nothing to run", func(s *edge.EdgeService) { s.Spec.ClusterDeployment = nil }, "spec.clusterDeployment"},

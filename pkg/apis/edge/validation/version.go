@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 )
 
 var (
@@ -32,29 +30,23 @@ func plainVersion(text string) bool {
 }
 
 func serviceVersion(version string, path *field.Path) field.ErrorList {
-	errs := bounds.Filled(path, version, maxLabel)
-	if len(errs) == 0 && !versionForm.MatchString(version) {
-		errs = field.ErrorList{field.Invalid(path, version, "must be 1 to 3 numbers with dots between them, such as 1.0.1, optionally with a suffix as in 1.0.1-rc1")}
+	if !versionForm.MatchString(version) {
+		return field.ErrorList{field.Invalid(path, version, "must be 1 to 3 numbers with dots between them, such as 1.0.1, optionally with a suffix as in 1.0.1-rc1")}
 	}
-	return errs
+	return nil
 }
 
 func serviceURL(url string, path *field.Path) field.ErrorList {
-	errs := bounds.Filled(path, url, maxName)
-	if len(errs) == 0 && !nameForm.MatchString(url) {
-		errs = field.ErrorList{field.Invalid(path, url, "must have no spaces and no control characters")}
+	if !nameForm.MatchString(url) {
+		return field.ErrorList{field.Invalid(path, url, "must have no spaces and no control characters")}
 	}
-	return errs
+	return nil
 }
 
 // arch rejects a text that is not an architecture, except those in besides, which mean any architecture.
 func arch(arch string, besides []string, path *field.Path) field.ErrorList {
-	if slices.Contains(besides, arch) {
+	if slices.Contains(besides, arch) || archForm.MatchString(arch) {
 		return nil
 	}
-	errs := bounds.Filled(path, arch, maxLabel)
-	if len(errs) == 0 && !archForm.MatchString(arch) {
-		errs = field.ErrorList{field.Invalid(path, arch, "must be a value of GOARCH, such as amd64")}
-	}
-	return errs
+	return field.ErrorList{field.Invalid(path, arch, "must be a value of GOARCH, such as amd64")}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -92,17 +93,21 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 		return nil, err
 	}
 	asked.ManagedFields, asked.Status = nil, edge.DeployCheckStatus{}
-	if errs := validation.ValidateDeployCheck(asked, r.languages); len(errs) > 0 {
+	versioned := &v1alpha1.DeployCheck{}
+	if err := v1alpha1.Convert_edge_DeployCheck_To_v1alpha1_DeployCheck(asked, versioned, nil); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	errs := v1alpha1.Validate_DeployCheck(ctx, operation.Operation{Type: operation.Create}, nil, versioned, nil)
+	if len(errs) == 0 {
+		errs = validation.ValidateDeployCheck(asked, r.languages)
+	}
+	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("DeployCheck").GroupKind(), asked.Name, bounds.First(errs))
 	}
 	if createValidation != nil {
 		if err := createValidation(ctx, asked.DeepCopyObject()); err != nil {
 			return nil, err
 		}
-	}
-	versioned := &v1alpha1.DeployCheck{}
-	if err := v1alpha1.Convert_edge_DeployCheck_To_v1alpha1_DeployCheck(asked, versioned, nil); err != nil {
-		return nil, apierrors.NewInternalError(err)
 	}
 	// A view that starts may take some time, which must not count for a namespace.
 	if err := r.visible.Objects.Wait(ctx); err != nil {

@@ -12,9 +12,9 @@ package v1alpha1
 type ClusterScopedObjectApplyConfiguration struct {
 	// group is the API group of the object, at most 253 characters.
 	Group *string `json:"group,omitempty"`
-	// kind is the kind of the object, at most 63 characters.
+	// kind is the kind of the object, 1 to 63 characters.
 	Kind *string `json:"kind,omitempty"`
-	// name is the name of the object, at most 253 characters.
+	// name is the name of the object, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
 }
 

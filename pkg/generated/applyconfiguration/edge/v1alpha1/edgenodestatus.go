@@ -18,9 +18,9 @@ type EdgeNodeStatusApplyConfiguration struct {
 	// arch is the architecture of most nodes of the cluster as in GOARCH, such as amd64. At most 63 characters. An agent that may not list
 	// nodes reports its own architecture.
 	Arch *string `json:"arch,omitempty"`
-	// cpu is the number of CPUs of the cluster, 1 or more.
+	// cpu is the number of CPUs of the cluster, 1 to 1048576.
 	CPU *int64 `json:"cpu,omitempty"`
-	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
+	// memory is the memory of the cluster in MB (1048576 bytes), 1 to 1099511627776.
 	Memory *int64 `json:"memory,omitempty"`
 	// kubernetesVersion is the version that the API server of the cluster reports, such as v1.33.3. At most 253 characters.
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`

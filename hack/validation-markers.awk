@@ -1,0 +1,58 @@
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Rewrites the markers of a Go file of API types for validation-gen, which reads other markers than openapi-gen: a bound is written once, as
+# +k8s:validation:maxLength=N, and read by both. Types of other modules are opaque: functions written by hand validate them.
+
+# A marker of a comment is printed with the field that it belongs to.
+/^[\t ]*\/\/ \+(optional|k8s:validation:|listType=|listMapKey=)/ {
+	markers[++n] = $0
+	next
+}
+
+# The presence of a pointer must be declared: the generated code dereferences it. The generator rejects it for structs, which cannot be told from named
+# strings here, so it is not declared for fields of a named type without such a bound.
+function print_markers(    i, m, optional, presence) {
+	presence = $0 ~ /^\t[A-Za-z]+ +(\*|\[\]|map\[|string |bool |u?int[0-9]* |float)/
+	for (i = 1; i <= n; i++) {
+		optional = optional || markers[i] ~ /\+optional$/
+		presence = presence || markers[i] ~ /:min(imum|Length|Items)=[1-9]/
+	}
+	if (n && presence && optional)
+		print "\t// +k8s:optional"
+	if ($0 ~ /^\t[A-Za-z]+ +\*/ && !optional)
+		print "\t// +k8s:required"
+	for (i = 1; i <= n; i++) {
+		m = markers[i]
+		if (m ~ /\+optional$/)
+			continue
+		sub(/\+list/, "+k8s:list", m)
+		if (!optional && m ~ /:minLength=1$/)
+			sub(/\+k8s:validation:minLength=1$/, "+k8s:required", m)
+		sub(/\+k8s:validation:items:/, "+k8s:eachVal=+k8s:", m)
+		sub(/\+k8s:validation:/, "+k8s:", m)
+		if (m !~ /\+k8s:(eachVal=\+k8s:)?(pattern|enum)/)
+			print m
+	}
+	n = 0
+}
+
+# A field of a type of another module.
+/^\t([A-Za-z]+ +)?(\[\]|map\[[^]]*\])?\*?(metav1|runtime|rbacv1|corev1|resource|types)\.[A-Za-z]+ +`json:/ {
+	print_markers()
+	print /\](metav1|runtime|rbacv1|corev1|resource|types)\./ ? "\t// +k8s:eachVal=+k8s:opaqueType" : "\t// +k8s:opaqueType"
+	print
+	next
+}
+
+{
+	if ($0 !~ /^[\t ]*\/\//)
+		print_markers()
+	print
+}
+
+# The linter of the generator wants presence declared for each field; here it is where a bound needs it.
+/^\/\/ \+k8s:defaulter-gen=/ {
+	print "// +k8s:validation-gen=TypesWithField=TypeMeta"
+	print "// +k8s:validation-gen-nolint"
+}

@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bounds
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Declared returns the bounds that the markers of the types of a version declare and that an object exceeds. The object, and the old one of an update,
+// are in the internal version. With an old object, values that have not changed are not checked. Validation that is written by hand follows it, and
+// may rely on the bounds.
+func Declared(ctx context.Context, scheme *runtime.Scheme, version schema.GroupVersion, object, old runtime.Object) field.ErrorList {
+	if declares, err := declaresBounds(scheme, version, object); !declares {
+		return internal(err)
+	}
+	versioned, err := scheme.ConvertToVersion(object, version)
+	if err != nil {
+		return internal(err)
+	}
+	if old == nil {
+		return scheme.Validate(ctx, nil, versioned)
+	}
+	oldVersioned, err := scheme.ConvertToVersion(old, version)
+	if err != nil {
+		return internal(err)
+	}
+	return scheme.ValidateUpdate(ctx, nil, versioned, oldVersioned)
+}
+
+func declaresBounds(scheme *runtime.Scheme, version schema.GroupVersion, object runtime.Object) (bool, error) {
+	kinds, _, err := scheme.ObjectKinds(object)
+	if err != nil {
+		return false, err
+	}
+	empty, err := scheme.New(version.WithKind(kinds[0].Kind))
+	return err == nil && scheme.HasValidationFunc(empty), err
+}
+
+func internal(err error) field.ErrorList {
+	if err == nil {
+		return nil
+	}
+	return field.ErrorList{field.InternalError(nil, err)}
+}
