@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -97,11 +98,17 @@ func bounds(s spec.Schema) (all []string) {
 	}
 	between("characters", s.MinLength, s.MaxLength)
 	between("items", s.MinItems, s.MaxItems)
-	if s.Minimum != nil && !strings.Contains(s.Description, fmt.Sprint(*s.Minimum)) {
-		all = append(all, fmt.Sprintf("At least %v.", *s.Minimum))
-	}
-	if s.Maximum != nil && !strings.Contains(s.Description, fmt.Sprint(*s.Maximum)) {
-		all = append(all, fmt.Sprintf("At most %v.", *s.Maximum))
+	for _, limit := range []struct {
+		word  string
+		value *float64
+	}{{"At least", s.Minimum}, {"At most", s.Maximum}} {
+		if limit.value == nil {
+			continue
+		}
+		// Not with an exponent.
+		if value := strconv.FormatFloat(*limit.value, 'f', -1, 64); !strings.Contains(s.Description, value) {
+			all = append(all, limit.word+" "+value+".")
+		}
 	}
 	if s.Pattern != "" {
 		all = append(all, "Pattern: `"+strings.ReplaceAll(s.Pattern, "|", "\\|")+"`.")
