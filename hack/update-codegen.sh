@@ -25,8 +25,8 @@ source "$codegen/kube_codegen.sh"
 kube::codegen::gen_register --boilerplate hack/boilerplate.go.txt pkg/apis
 kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt pkg/apis
 
-# gen_validations writes the functions that check the bounds of the types of packages. The generator reads a copy of the types, in which
-# hack/validation-markers.awk rewrites the markers that openapi-gen reads.
+# gen_validations writes the functions that check the bounds of the types of versions, into the folder of their group's validation. The generator
+# reads a copy of the types, in which hack/validation-markers.awk rewrites the markers that openapi-gen reads.
 gen_validations() (
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
@@ -34,11 +34,22 @@ gen_validations() (
   cp go.mod go.sum "$copy"
   cp -r pkg/apis "$copy/pkg"
   find "$copy" \( -name zz_generated.validations.go -o -name '*_test.go' \) -delete
-  for package in "$@"; do
-    for file in "$copy/pkg/apis/$package"/*.go; do
+  packages=()
+  for version in "$@"; do
+    types=pkg/apis/$version
+    for file in "$copy/$types"/*.go; do
       awk -f hack/validation-markers.awk "$file" >"$copy/file"
       mv "$copy/file" "$file"
     done
+    package=pkg/apis/${version%/*}/validation/${version#*/}
+    packages+=("./$package")
+    # The linter wants presence declared for each field; here it is where a bound needs it.
+    {
+      echo "// +k8s:validation-gen=TypesWithField=TypeMeta"
+      echo "// +k8s:validation-gen-input=$module/$types"
+      echo "// +k8s:validation-gen-nolint"
+      cat "$package/doc.go"
+    } >"$copy/$package/doc.go"
   done
   # The types of this package are opaque.
   readonly_packages=()
@@ -47,9 +58,9 @@ gen_validations() (
   done
   cd "$copy"
   "$GOBIN/validation-gen" "${readonly_packages[@]}" --output-file zz_generated.validations.go \
-    --go-header-file "$root/hack/boilerplate.go.txt" "${@/#/./pkg/apis/}"
-  for package in "$@"; do
-    cp "pkg/apis/$package/zz_generated.validations.go" "$root/pkg/apis/$package"
+    --go-header-file "$root/hack/boilerplate.go.txt" "${packages[@]}"
+  for package in "${packages[@]}"; do
+    cp "$package/zz_generated.validations.go" "$root/$package"
   done
 )
 gen_validations edge/v1alpha1

@@ -50,9 +50,3 @@ function print_markers(    i, m, optional, presence) {
 		print_markers()
 	print
 }
-
-# The linter of the generator wants presence declared for each field; here it is where a bound needs it.
-/^\/\/ \+k8s:defaulter-gen=/ {
-	print "// +k8s:validation-gen=TypesWithField=TypeMeta"
-	print "// +k8s:validation-gen-nolint"
-}

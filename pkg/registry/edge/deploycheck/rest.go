@@ -22,6 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
+	validationv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/validation/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/edge/check"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 	"github.com/clusterhub/clusterhub/pkg/registry/pace"
@@ -97,7 +98,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 	if err := v1alpha1.Convert_edge_DeployCheck_To_v1alpha1_DeployCheck(asked, versioned, nil); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	errs := v1alpha1.Validate_DeployCheck(ctx, operation.Operation{Type: operation.Create}, nil, versioned, nil)
+	errs := validationv1alpha1.Validate_DeployCheck(ctx, operation.Operation{Type: operation.Create}, nil, versioned, nil)
 	if len(errs) == 0 {
 		errs = validation.ValidateDeployCheck(asked, r.languages)
 	}

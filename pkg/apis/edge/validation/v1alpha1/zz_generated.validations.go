@@ -12,6 +12,7 @@ import (
 	context "context"
 	fmt "fmt"
 
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	equality "k8s.io/apimachinery/pkg/api/equality"
 	operation "k8s.io/apimachinery/pkg/api/operation"
 	safe "k8s.io/apimachinery/pkg/api/safe"
@@ -29,14 +30,14 @@ func init() { localSchemeBuilder.Register(RegisterValidations) }
 func RegisterValidations(scheme *runtime.Scheme) error {
 	// type DeployCheck
 	scheme.AddValidationFunc(
-		(*DeployCheck)(nil),
+		(*edgev1alpha1.DeployCheck)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_DeployCheck(
 					ctx, op, nil, /* fldPath */
-					obj.(*DeployCheck),
-					safe.Cast[*DeployCheck](oldObj))
+					obj.(*edgev1alpha1.DeployCheck),
+					safe.Cast[*edgev1alpha1.DeployCheck](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -44,14 +45,14 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 		})
 	// type DeploymentPattern
 	scheme.AddValidationFunc(
-		(*DeploymentPattern)(nil),
+		(*edgev1alpha1.DeploymentPattern)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_DeploymentPattern(
 					ctx, op, nil, /* fldPath */
-					obj.(*DeploymentPattern),
-					safe.Cast[*DeploymentPattern](oldObj))
+					obj.(*edgev1alpha1.DeploymentPattern),
+					safe.Cast[*edgev1alpha1.DeploymentPattern](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -59,14 +60,14 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 		})
 	// type DeploymentPolicy
 	scheme.AddValidationFunc(
-		(*DeploymentPolicy)(nil),
+		(*edgev1alpha1.DeploymentPolicy)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_DeploymentPolicy(
 					ctx, op, nil, /* fldPath */
-					obj.(*DeploymentPolicy),
-					safe.Cast[*DeploymentPolicy](oldObj))
+					obj.(*edgev1alpha1.DeploymentPolicy),
+					safe.Cast[*edgev1alpha1.DeploymentPolicy](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -74,14 +75,14 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 		})
 	// type EdgeNode
 	scheme.AddValidationFunc(
-		(*EdgeNode)(nil),
+		(*edgev1alpha1.EdgeNode)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_EdgeNode(
 					ctx, op, nil, /* fldPath */
-					obj.(*EdgeNode),
-					safe.Cast[*EdgeNode](oldObj))
+					obj.(*edgev1alpha1.EdgeNode),
+					safe.Cast[*edgev1alpha1.EdgeNode](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -89,14 +90,14 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 		})
 	// type EdgePlacement
 	scheme.AddValidationFunc(
-		(*EdgePlacement)(nil),
+		(*edgev1alpha1.EdgePlacement)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_EdgePlacement(
 					ctx, op, nil, /* fldPath */
-					obj.(*EdgePlacement),
-					safe.Cast[*EdgePlacement](oldObj))
+					obj.(*edgev1alpha1.EdgePlacement),
+					safe.Cast[*edgev1alpha1.EdgePlacement](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -104,14 +105,14 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 		})
 	// type EdgeService
 	scheme.AddValidationFunc(
-		(*EdgeService)(nil),
+		(*edgev1alpha1.EdgeService)(nil),
 		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
 			switch op.Request.SubresourcePath() {
 			case "/":
 				return Validate_EdgeService(
 					ctx, op, nil, /* fldPath */
-					obj.(*EdgeService),
-					safe.Cast[*EdgeService](oldObj))
+					obj.(*edgev1alpha1.EdgeService),
+					safe.Cast[*edgev1alpha1.EdgeService](oldObj))
 			}
 			return field.ErrorList{
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
@@ -124,9 +125,9 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 // to declarative validation rules in the API schema.
 func Validate_CheckedNode(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *CheckedNode) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.CheckedNode) (errs field.ErrorList) {
 
-	{ // field CheckedNode.Name
+	{ // field edgev1alpha1.CheckedNode.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -152,16 +153,16 @@ func Validate_CheckedNode(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CheckedNode) *string {
+			func(oldObj *edgev1alpha1.CheckedNode) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field CheckedNode.Spec
+	{ // field edgev1alpha1.CheckedNode.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeNodeSpec,
+			obj, oldObj *edgev1alpha1.EdgeNodeSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -174,16 +175,16 @@ func Validate_CheckedNode(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CheckedNode) *EdgeNodeSpec {
+			func(oldObj *edgev1alpha1.CheckedNode) *edgev1alpha1.EdgeNodeSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field CheckedNode.Status
+	{ // field edgev1alpha1.CheckedNode.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeNodeStatus,
+			obj, oldObj *edgev1alpha1.EdgeNodeStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -196,7 +197,7 @@ func Validate_CheckedNode(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CheckedNode) *EdgeNodeStatus {
+			func(oldObj *edgev1alpha1.CheckedNode) *edgev1alpha1.EdgeNodeStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -209,9 +210,9 @@ func Validate_CheckedNode(
 // to declarative validation rules in the API schema.
 func Validate_CheckedService(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *CheckedService) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.CheckedService) (errs field.ErrorList) {
 
-	{ // field CheckedService.Org
+	{ // field edgev1alpha1.CheckedService.Org
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -236,16 +237,16 @@ func Validate_CheckedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CheckedService) *string {
+			func(oldObj *edgev1alpha1.CheckedService) *string {
 				return &oldObj.Org
 			})
 		errs = append(errs, fn(fldPath.Child("org"), &obj.Org, oldVal, oldObj != nil)...)
 	}
 
-	{ // field CheckedService.Spec
+	{ // field edgev1alpha1.CheckedService.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeServiceSpec,
+			obj, oldObj *edgev1alpha1.EdgeServiceSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -258,7 +259,7 @@ func Validate_CheckedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CheckedService) *EdgeServiceSpec {
+			func(oldObj *edgev1alpha1.CheckedService) *edgev1alpha1.EdgeServiceSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
@@ -271,9 +272,9 @@ func Validate_CheckedService(
 // to declarative validation rules in the API schema.
 func Validate_ClusterScopedObject(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *ClusterScopedObject) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.ClusterScopedObject) (errs field.ErrorList) {
 
-	{ // field ClusterScopedObject.Group
+	{ // field edgev1alpha1.ClusterScopedObject.Group
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -298,13 +299,13 @@ func Validate_ClusterScopedObject(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterScopedObject) *string {
+			func(oldObj *edgev1alpha1.ClusterScopedObject) *string {
 				return &oldObj.Group
 			})
 		errs = append(errs, fn(fldPath.Child("group"), &obj.Group, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ClusterScopedObject.Kind
+	{ // field edgev1alpha1.ClusterScopedObject.Kind
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -330,13 +331,13 @@ func Validate_ClusterScopedObject(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterScopedObject) *string {
+			func(oldObj *edgev1alpha1.ClusterScopedObject) *string {
 				return &oldObj.Kind
 			})
 		errs = append(errs, fn(fldPath.Child("kind"), &obj.Kind, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ClusterScopedObject.Name
+	{ // field edgev1alpha1.ClusterScopedObject.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -362,7 +363,7 @@ func Validate_ClusterScopedObject(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterScopedObject) *string {
+			func(oldObj *edgev1alpha1.ClusterScopedObject) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
@@ -375,15 +376,15 @@ func Validate_ClusterScopedObject(
 // to declarative validation rules in the API schema.
 func Validate_DeployCheck(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeployCheck) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeployCheck) (errs field.ErrorList) {
 
-	// field DeployCheck.TypeMeta has no validation
-	// field DeployCheck.ObjectMeta has no validation
+	// field edgev1alpha1.DeployCheck.TypeMeta has no validation
+	// field edgev1alpha1.DeployCheck.ObjectMeta has no validation
 
-	{ // field DeployCheck.Spec
+	{ // field edgev1alpha1.DeployCheck.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeployCheckSpec,
+			obj, oldObj *edgev1alpha1.DeployCheckSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -396,16 +397,16 @@ func Validate_DeployCheck(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheck) *DeployCheckSpec {
+			func(oldObj *edgev1alpha1.DeployCheck) *edgev1alpha1.DeployCheckSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheck.Status
+	{ // field edgev1alpha1.DeployCheck.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeployCheckStatus,
+			obj, oldObj *edgev1alpha1.DeployCheckStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -418,7 +419,7 @@ func Validate_DeployCheck(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheck) *DeployCheckStatus {
+			func(oldObj *edgev1alpha1.DeployCheck) *edgev1alpha1.DeployCheckStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -431,9 +432,9 @@ func Validate_DeployCheck(
 // to declarative validation rules in the API schema.
 func Validate_DeployCheckSpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeployCheckSpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeployCheckSpec) (errs field.ErrorList) {
 
-	{ // field DeployCheckSpec.PolicyName
+	{ // field edgev1alpha1.DeployCheckSpec.PolicyName
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -458,16 +459,16 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *string {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *string {
 				return &oldObj.PolicyName
 			})
 		errs = append(errs, fn(fldPath.Child("policyName"), &obj.PolicyName, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Policy
+	{ // field edgev1alpha1.DeployCheckSpec.Policy
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentPolicySpec,
+			obj, oldObj *edgev1alpha1.DeploymentPolicySpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -488,13 +489,13 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *DeploymentPolicySpec {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *edgev1alpha1.DeploymentPolicySpec {
 				return oldObj.Policy
 			})
 		errs = append(errs, fn(fldPath.Child("policy"), obj.Policy, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.PatternName
+	{ // field edgev1alpha1.DeployCheckSpec.PatternName
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -519,16 +520,16 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *string {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *string {
 				return &oldObj.PatternName
 			})
 		errs = append(errs, fn(fldPath.Child("patternName"), &obj.PatternName, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Pattern
+	{ // field edgev1alpha1.DeployCheckSpec.Pattern
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentPatternSpec,
+			obj, oldObj *edgev1alpha1.DeploymentPatternSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -549,16 +550,16 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *DeploymentPatternSpec {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *edgev1alpha1.DeploymentPatternSpec {
 				return oldObj.Pattern
 			})
 		errs = append(errs, fn(fldPath.Child("pattern"), obj.Pattern, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Services
+	{ // field edgev1alpha1.DeployCheckSpec.Services
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []CheckedService,
+			obj, oldObj []edgev1alpha1.CheckedService,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -585,16 +586,16 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) []CheckedService {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) []edgev1alpha1.CheckedService {
 				return oldObj.Services
 			})
 		errs = append(errs, fn(fldPath.Child("services"), obj.Services, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Nodes
+	{ // field edgev1alpha1.DeployCheckSpec.Nodes
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []CheckedNode,
+			obj, oldObj []edgev1alpha1.CheckedNode,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -621,13 +622,13 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) []CheckedNode {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) []edgev1alpha1.CheckedNode {
 				return oldObj.Nodes
 			})
 		errs = append(errs, fn(fldPath.Child("nodes"), obj.Nodes, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.NodeNames
+	{ // field edgev1alpha1.DeployCheckSpec.NodeNames
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []string,
@@ -659,13 +660,13 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) []string {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) []string {
 				return oldObj.NodeNames
 			})
 		errs = append(errs, fn(fldPath.Child("nodeNames"), obj.NodeNames, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Limit
+	{ // field edgev1alpha1.DeployCheckSpec.Limit
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -695,13 +696,13 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *int32 {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *int32 {
 				return &oldObj.Limit
 			})
 		errs = append(errs, fn(fldPath.Child("limit"), &obj.Limit, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckSpec.Continue
+	{ // field edgev1alpha1.DeployCheckSpec.Continue
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -726,7 +727,7 @@ func Validate_DeployCheckSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckSpec) *string {
+			func(oldObj *edgev1alpha1.DeployCheckSpec) *string {
 				return &oldObj.Continue
 			})
 		errs = append(errs, fn(fldPath.Child("continue"), &obj.Continue, oldVal, oldObj != nil)...)
@@ -739,11 +740,11 @@ func Validate_DeployCheckSpec(
 // to declarative validation rules in the API schema.
 func Validate_DeployCheckStatus(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeployCheckStatus) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeployCheckStatus) (errs field.ErrorList) {
 
-	// field DeployCheckStatus.Deployable has no validation
+	// field edgev1alpha1.DeployCheckStatus.Deployable has no validation
 
-	{ // field DeployCheckStatus.Warnings
+	{ // field edgev1alpha1.DeployCheckStatus.Warnings
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []string,
@@ -765,18 +766,18 @@ func Validate_DeployCheckStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckStatus) []string {
+			func(oldObj *edgev1alpha1.DeployCheckStatus) []string {
 				return oldObj.Warnings
 			})
 		errs = append(errs, fn(fldPath.Child("warnings"), obj.Warnings, oldVal, oldObj != nil)...)
 	}
 
-	// field DeployCheckStatus.Selected has no validation
+	// field edgev1alpha1.DeployCheckStatus.Selected has no validation
 
-	{ // field DeployCheckStatus.Excluded
+	{ // field edgev1alpha1.DeployCheckStatus.Excluded
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ExcludedNodes,
+			obj, oldObj []edgev1alpha1.ExcludedNodes,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -794,27 +795,27 @@ func Validate_DeployCheckStatus(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *ExcludedNodes, b *ExcludedNodes) bool { return a.Reason == b.Reason }); len(e) != 0 {
+				func(a *edgev1alpha1.ExcludedNodes, b *edgev1alpha1.ExcludedNodes) bool { return a.Reason == b.Reason }); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *ExcludedNodes, b *ExcludedNodes) bool { return a.Reason == b.Reason }, validate.DirectEqual, Validate_ExcludedNodes); len(e) != 0 {
+				func(a *edgev1alpha1.ExcludedNodes, b *edgev1alpha1.ExcludedNodes) bool { return a.Reason == b.Reason }, validate.DirectEqual, Validate_ExcludedNodes); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckStatus) []ExcludedNodes {
+			func(oldObj *edgev1alpha1.DeployCheckStatus) []edgev1alpha1.ExcludedNodes {
 				return oldObj.Excluded
 			})
 		errs = append(errs, fn(fldPath.Child("excluded"), obj.Excluded, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckStatus.Nodes
+	{ // field edgev1alpha1.DeployCheckStatus.Nodes
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []NodeVerdict,
+			obj, oldObj []edgev1alpha1.NodeVerdict,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -837,13 +838,13 @@ func Validate_DeployCheckStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckStatus) []NodeVerdict {
+			func(oldObj *edgev1alpha1.DeployCheckStatus) []edgev1alpha1.NodeVerdict {
 				return oldObj.Nodes
 			})
 		errs = append(errs, fn(fldPath.Child("nodes"), obj.Nodes, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeployCheckStatus.Continue
+	{ // field edgev1alpha1.DeployCheckStatus.Continue
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -865,7 +866,7 @@ func Validate_DeployCheckStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeployCheckStatus) *string {
+			func(oldObj *edgev1alpha1.DeployCheckStatus) *string {
 				return &oldObj.Continue
 			})
 		errs = append(errs, fn(fldPath.Child("continue"), &obj.Continue, oldVal, oldObj != nil)...)
@@ -878,15 +879,15 @@ func Validate_DeployCheckStatus(
 // to declarative validation rules in the API schema.
 func Validate_DeploymentPattern(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeploymentPattern) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeploymentPattern) (errs field.ErrorList) {
 
-	// field DeploymentPattern.TypeMeta has no validation
-	// field DeploymentPattern.ObjectMeta has no validation
+	// field edgev1alpha1.DeploymentPattern.TypeMeta has no validation
+	// field edgev1alpha1.DeploymentPattern.ObjectMeta has no validation
 
-	{ // field DeploymentPattern.Spec
+	{ // field edgev1alpha1.DeploymentPattern.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentPatternSpec,
+			obj, oldObj *edgev1alpha1.DeploymentPatternSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -899,16 +900,16 @@ func Validate_DeploymentPattern(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPattern) *DeploymentPatternSpec {
+			func(oldObj *edgev1alpha1.DeploymentPattern) *edgev1alpha1.DeploymentPatternSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPattern.Status
+	{ // field edgev1alpha1.DeploymentPattern.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentStatus,
+			obj, oldObj *edgev1alpha1.DeploymentStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -921,7 +922,7 @@ func Validate_DeploymentPattern(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPattern) *DeploymentStatus {
+			func(oldObj *edgev1alpha1.DeploymentPattern) *edgev1alpha1.DeploymentStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -934,9 +935,9 @@ func Validate_DeploymentPattern(
 // to declarative validation rules in the API schema.
 func Validate_DeploymentPatternSpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeploymentPatternSpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeploymentPatternSpec) (errs field.ErrorList) {
 
-	{ // field DeploymentPatternSpec.Label
+	{ // field edgev1alpha1.DeploymentPatternSpec.Label
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -961,13 +962,13 @@ func Validate_DeploymentPatternSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPatternSpec) *string {
+			func(oldObj *edgev1alpha1.DeploymentPatternSpec) *string {
 				return &oldObj.Label
 			})
 		errs = append(errs, fn(fldPath.Child("label"), &obj.Label, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPatternSpec.Description
+	{ // field edgev1alpha1.DeploymentPatternSpec.Description
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -992,16 +993,16 @@ func Validate_DeploymentPatternSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPatternSpec) *string {
+			func(oldObj *edgev1alpha1.DeploymentPatternSpec) *string {
 				return &oldObj.Description
 			})
 		errs = append(errs, fn(fldPath.Child("description"), &obj.Description, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPatternSpec.Services
+	{ // field edgev1alpha1.DeploymentPatternSpec.Services
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []PatternService,
+			obj, oldObj []edgev1alpha1.PatternService,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1028,13 +1029,13 @@ func Validate_DeploymentPatternSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPatternSpec) []PatternService {
+			func(oldObj *edgev1alpha1.DeploymentPatternSpec) []edgev1alpha1.PatternService {
 				return oldObj.Services
 			})
 		errs = append(errs, fn(fldPath.Child("services"), obj.Services, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPatternSpec.ClusterNamespace
+	{ // field edgev1alpha1.DeploymentPatternSpec.ClusterNamespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1059,16 +1060,16 @@ func Validate_DeploymentPatternSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPatternSpec) *string {
+			func(oldObj *edgev1alpha1.DeploymentPatternSpec) *string {
 				return &oldObj.ClusterNamespace
 			})
 		errs = append(errs, fn(fldPath.Child("clusterNamespace"), &obj.ClusterNamespace, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPatternSpec.UserInput
+	{ // field edgev1alpha1.DeploymentPatternSpec.UserInput
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ServiceInput,
+			obj, oldObj []edgev1alpha1.ServiceInput,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1095,7 +1096,7 @@ func Validate_DeploymentPatternSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPatternSpec) []ServiceInput {
+			func(oldObj *edgev1alpha1.DeploymentPatternSpec) []edgev1alpha1.ServiceInput {
 				return oldObj.UserInput
 			})
 		errs = append(errs, fn(fldPath.Child("userInput"), obj.UserInput, oldVal, oldObj != nil)...)
@@ -1108,15 +1109,15 @@ func Validate_DeploymentPatternSpec(
 // to declarative validation rules in the API schema.
 func Validate_DeploymentPolicy(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeploymentPolicy) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeploymentPolicy) (errs field.ErrorList) {
 
-	// field DeploymentPolicy.TypeMeta has no validation
-	// field DeploymentPolicy.ObjectMeta has no validation
+	// field edgev1alpha1.DeploymentPolicy.TypeMeta has no validation
+	// field edgev1alpha1.DeploymentPolicy.ObjectMeta has no validation
 
-	{ // field DeploymentPolicy.Spec
+	{ // field edgev1alpha1.DeploymentPolicy.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentPolicySpec,
+			obj, oldObj *edgev1alpha1.DeploymentPolicySpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1129,16 +1130,16 @@ func Validate_DeploymentPolicy(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicy) *DeploymentPolicySpec {
+			func(oldObj *edgev1alpha1.DeploymentPolicy) *edgev1alpha1.DeploymentPolicySpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPolicy.Status
+	{ // field edgev1alpha1.DeploymentPolicy.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *DeploymentStatus,
+			obj, oldObj *edgev1alpha1.DeploymentStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1151,7 +1152,7 @@ func Validate_DeploymentPolicy(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicy) *DeploymentStatus {
+			func(oldObj *edgev1alpha1.DeploymentPolicy) *edgev1alpha1.DeploymentStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -1164,9 +1165,9 @@ func Validate_DeploymentPolicy(
 // to declarative validation rules in the API schema.
 func Validate_DeploymentPolicySpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeploymentPolicySpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeploymentPolicySpec) (errs field.ErrorList) {
 
-	{ // field DeploymentPolicySpec.Label
+	{ // field edgev1alpha1.DeploymentPolicySpec.Label
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1191,13 +1192,13 @@ func Validate_DeploymentPolicySpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicySpec) *string {
+			func(oldObj *edgev1alpha1.DeploymentPolicySpec) *string {
 				return &oldObj.Label
 			})
 		errs = append(errs, fn(fldPath.Child("label"), &obj.Label, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPolicySpec.Description
+	{ // field edgev1alpha1.DeploymentPolicySpec.Description
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1222,16 +1223,16 @@ func Validate_DeploymentPolicySpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicySpec) *string {
+			func(oldObj *edgev1alpha1.DeploymentPolicySpec) *string {
 				return &oldObj.Description
 			})
 		errs = append(errs, fn(fldPath.Child("description"), &obj.Description, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPolicySpec.Service
+	{ // field edgev1alpha1.DeploymentPolicySpec.Service
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *PolicyService,
+			obj, oldObj *edgev1alpha1.PolicyService,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1244,16 +1245,16 @@ func Validate_DeploymentPolicySpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicySpec) *PolicyService {
+			func(oldObj *edgev1alpha1.DeploymentPolicySpec) *edgev1alpha1.PolicyService {
 				return &oldObj.Service
 			})
 		errs = append(errs, fn(fldPath.Child("service"), &obj.Service, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPolicySpec.Policy
+	{ // field edgev1alpha1.DeploymentPolicySpec.Policy
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Policy,
+			obj, oldObj *edgev1alpha1.Policy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1266,16 +1267,16 @@ func Validate_DeploymentPolicySpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicySpec) *Policy {
+			func(oldObj *edgev1alpha1.DeploymentPolicySpec) *edgev1alpha1.Policy {
 				return &oldObj.Policy
 			})
-		errs = append(errs, fn(safe.Value(fldPath, func() *field.Path { return fldPath.Child("Policy") }), &obj.Policy, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(safe.Value(fldPath, func() *field.Path { return fldPath.Child("edgev1alpha1.Policy") }), &obj.Policy, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentPolicySpec.UserInput
+	{ // field edgev1alpha1.DeploymentPolicySpec.UserInput
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ServiceInput,
+			obj, oldObj []edgev1alpha1.ServiceInput,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1302,7 +1303,7 @@ func Validate_DeploymentPolicySpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentPolicySpec) []ServiceInput {
+			func(oldObj *edgev1alpha1.DeploymentPolicySpec) []edgev1alpha1.ServiceInput {
 				return oldObj.UserInput
 			})
 		errs = append(errs, fn(fldPath.Child("userInput"), obj.UserInput, oldVal, oldObj != nil)...)
@@ -1315,9 +1316,9 @@ func Validate_DeploymentPolicySpec(
 // to declarative validation rules in the API schema.
 func Validate_DeploymentStatus(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *DeploymentStatus) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.DeploymentStatus) (errs field.ErrorList) {
 
-	{ // field DeploymentStatus.ObservedGeneration
+	{ // field edgev1alpha1.DeploymentStatus.ObservedGeneration
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int64,
@@ -1339,13 +1340,13 @@ func Validate_DeploymentStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentStatus) *int64 {
+			func(oldObj *edgev1alpha1.DeploymentStatus) *int64 {
 				return &oldObj.ObservedGeneration
 			})
 		errs = append(errs, fn(fldPath.Child("observedGeneration"), &obj.ObservedGeneration, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentStatus.Conditions
+	{ // field edgev1alpha1.DeploymentStatus.Conditions
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []v1.Condition,
@@ -1376,16 +1377,16 @@ func Validate_DeploymentStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentStatus) []v1.Condition {
+			func(oldObj *edgev1alpha1.DeploymentStatus) []v1.Condition {
 				return oldObj.Conditions
 			})
 		errs = append(errs, fn(fldPath.Child("conditions"), obj.Conditions, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentStatus.Nodes
+	{ // field edgev1alpha1.DeploymentStatus.Nodes
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *NodeCounts,
+			obj, oldObj *edgev1alpha1.NodeCounts,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1398,16 +1399,16 @@ func Validate_DeploymentStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentStatus) *NodeCounts {
+			func(oldObj *edgev1alpha1.DeploymentStatus) *edgev1alpha1.NodeCounts {
 				return &oldObj.Nodes
 			})
 		errs = append(errs, fn(fldPath.Child("nodes"), &obj.Nodes, oldVal, oldObj != nil)...)
 	}
 
-	{ // field DeploymentStatus.Excluded
+	{ // field edgev1alpha1.DeploymentStatus.Excluded
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ExcludedNodes,
+			obj, oldObj []edgev1alpha1.ExcludedNodes,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1429,18 +1430,18 @@ func Validate_DeploymentStatus(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *ExcludedNodes, b *ExcludedNodes) bool { return a.Reason == b.Reason }); len(e) != 0 {
+				func(a *edgev1alpha1.ExcludedNodes, b *edgev1alpha1.ExcludedNodes) bool { return a.Reason == b.Reason }); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *ExcludedNodes, b *ExcludedNodes) bool { return a.Reason == b.Reason }, validate.DirectEqual, Validate_ExcludedNodes); len(e) != 0 {
+				func(a *edgev1alpha1.ExcludedNodes, b *edgev1alpha1.ExcludedNodes) bool { return a.Reason == b.Reason }, validate.DirectEqual, Validate_ExcludedNodes); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *DeploymentStatus) []ExcludedNodes {
+			func(oldObj *edgev1alpha1.DeploymentStatus) []edgev1alpha1.ExcludedNodes {
 				return oldObj.Excluded
 			})
 		errs = append(errs, fn(fldPath.Child("excluded"), obj.Excluded, oldVal, oldObj != nil)...)
@@ -1453,15 +1454,15 @@ func Validate_DeploymentStatus(
 // to declarative validation rules in the API schema.
 func Validate_EdgeNode(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeNode) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeNode) (errs field.ErrorList) {
 
-	// field EdgeNode.TypeMeta has no validation
-	// field EdgeNode.ObjectMeta has no validation
+	// field edgev1alpha1.EdgeNode.TypeMeta has no validation
+	// field edgev1alpha1.EdgeNode.ObjectMeta has no validation
 
-	{ // field EdgeNode.Spec
+	{ // field edgev1alpha1.EdgeNode.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeNodeSpec,
+			obj, oldObj *edgev1alpha1.EdgeNodeSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1474,16 +1475,16 @@ func Validate_EdgeNode(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNode) *EdgeNodeSpec {
+			func(oldObj *edgev1alpha1.EdgeNode) *edgev1alpha1.EdgeNodeSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNode.Status
+	{ // field edgev1alpha1.EdgeNode.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeNodeStatus,
+			obj, oldObj *edgev1alpha1.EdgeNodeStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1496,7 +1497,7 @@ func Validate_EdgeNode(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNode) *EdgeNodeStatus {
+			func(oldObj *edgev1alpha1.EdgeNode) *edgev1alpha1.EdgeNodeStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -1509,12 +1510,12 @@ func Validate_EdgeNode(
 // to declarative validation rules in the API schema.
 func Validate_EdgeNodeSpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeNodeSpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeNodeSpec) (errs field.ErrorList) {
 
-	{ // field EdgeNodeSpec.NodeType
+	{ // field edgev1alpha1.EdgeNodeSpec.NodeType
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *NodeType,
+			obj, oldObj *edgev1alpha1.NodeType,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1529,13 +1530,13 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *NodeType {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *edgev1alpha1.NodeType {
 				return &oldObj.NodeType
 			})
 		errs = append(errs, fn(fldPath.Child("nodeType"), &obj.NodeType, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Pattern
+	{ // field edgev1alpha1.EdgeNodeSpec.Pattern
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1560,13 +1561,13 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *string {
 				return &oldObj.Pattern
 			})
 		errs = append(errs, fn(fldPath.Child("pattern"), &obj.Pattern, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Label
+	{ // field edgev1alpha1.EdgeNodeSpec.Label
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1591,13 +1592,13 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *string {
 				return &oldObj.Label
 			})
 		errs = append(errs, fn(fldPath.Child("label"), &obj.Label, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Description
+	{ // field edgev1alpha1.EdgeNodeSpec.Description
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1622,16 +1623,16 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *string {
 				return &oldObj.Description
 			})
 		errs = append(errs, fn(fldPath.Child("description"), &obj.Description, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Policy
+	{ // field edgev1alpha1.EdgeNodeSpec.Policy
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Policy,
+			obj, oldObj *edgev1alpha1.Policy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1644,16 +1645,16 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *Policy {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *edgev1alpha1.Policy {
 				return &oldObj.Policy
 			})
-		errs = append(errs, fn(safe.Value(fldPath, func() *field.Path { return fldPath.Child("Policy") }), &obj.Policy, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(safe.Value(fldPath, func() *field.Path { return fldPath.Child("edgev1alpha1.Policy") }), &obj.Policy, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Deployment
+	{ // field edgev1alpha1.EdgeNodeSpec.Deployment
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Policy,
+			obj, oldObj *edgev1alpha1.Policy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1674,16 +1675,16 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *Policy {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *edgev1alpha1.Policy {
 				return oldObj.Deployment
 			})
 		errs = append(errs, fn(fldPath.Child("deployment"), obj.Deployment, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeSpec.Management
+	{ // field edgev1alpha1.EdgeNodeSpec.Management
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Policy,
+			obj, oldObj *edgev1alpha1.Policy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1704,7 +1705,7 @@ func Validate_EdgeNodeSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeSpec) *Policy {
+			func(oldObj *edgev1alpha1.EdgeNodeSpec) *edgev1alpha1.Policy {
 				return oldObj.Management
 			})
 		errs = append(errs, fn(fldPath.Child("management"), obj.Management, oldVal, oldObj != nil)...)
@@ -1717,9 +1718,9 @@ func Validate_EdgeNodeSpec(
 // to declarative validation rules in the API schema.
 func Validate_EdgeNodeStatus(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeNodeStatus) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeNodeStatus) (errs field.ErrorList) {
 
-	{ // field EdgeNodeStatus.Arch
+	{ // field edgev1alpha1.EdgeNodeStatus.Arch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1744,13 +1745,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *string {
 				return &oldObj.Arch
 			})
 		errs = append(errs, fn(fldPath.Child("arch"), &obj.Arch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.CPU
+	{ // field edgev1alpha1.EdgeNodeStatus.CPU
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int64,
@@ -1778,13 +1779,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *int64 {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *int64 {
 				return oldObj.CPU
 			})
 		errs = append(errs, fn(fldPath.Child("cpu"), obj.CPU, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.Memory
+	{ // field edgev1alpha1.EdgeNodeStatus.Memory
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int64,
@@ -1812,13 +1813,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *int64 {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *int64 {
 				return oldObj.Memory
 			})
 		errs = append(errs, fn(fldPath.Child("memory"), obj.Memory, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.KubernetesVersion
+	{ // field edgev1alpha1.EdgeNodeStatus.KubernetesVersion
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1843,13 +1844,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *string {
 				return &oldObj.KubernetesVersion
 			})
 		errs = append(errs, fn(fldPath.Child("kubernetesVersion"), &obj.KubernetesVersion, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.Namespace
+	{ // field edgev1alpha1.EdgeNodeStatus.Namespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1874,13 +1875,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *string {
 				return &oldObj.Namespace
 			})
 		errs = append(errs, fn(fldPath.Child("namespace"), &obj.Namespace, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.NamespaceScoped
+	{ // field edgev1alpha1.EdgeNodeStatus.NamespaceScoped
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *bool,
@@ -1902,13 +1903,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *bool {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *bool {
 				return oldObj.NamespaceScoped
 			})
 		errs = append(errs, fn(fldPath.Child("namespaceScoped"), obj.NamespaceScoped, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.ClusterID
+	{ // field edgev1alpha1.EdgeNodeStatus.ClusterID
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1933,16 +1934,16 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *string {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *string {
 				return &oldObj.ClusterID
 			})
 		errs = append(errs, fn(fldPath.Child("clusterID"), &obj.ClusterID, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.ClusterObjects
+	{ // field edgev1alpha1.EdgeNodeStatus.ClusterObjects
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ClusterScopedObject,
+			obj, oldObj []edgev1alpha1.ClusterScopedObject,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1969,13 +1970,13 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) []ClusterScopedObject {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) []edgev1alpha1.ClusterScopedObject {
 				return oldObj.ClusterObjects
 			})
 		errs = append(errs, fn(fldPath.Child("clusterObjects"), obj.ClusterObjects, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeNodeStatus.ReportTime
+	{ // field edgev1alpha1.EdgeNodeStatus.ReportTime
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *v1.Time,
@@ -1997,7 +1998,7 @@ func Validate_EdgeNodeStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeNodeStatus) *v1.Time {
+			func(oldObj *edgev1alpha1.EdgeNodeStatus) *v1.Time {
 				return oldObj.ReportTime
 			})
 		errs = append(errs, fn(fldPath.Child("reportTime"), obj.ReportTime, oldVal, oldObj != nil)...)
@@ -2010,15 +2011,15 @@ func Validate_EdgeNodeStatus(
 // to declarative validation rules in the API schema.
 func Validate_EdgePlacement(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgePlacement) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgePlacement) (errs field.ErrorList) {
 
-	// field EdgePlacement.TypeMeta has no validation
-	// field EdgePlacement.ObjectMeta has no validation
+	// field edgev1alpha1.EdgePlacement.TypeMeta has no validation
+	// field edgev1alpha1.EdgePlacement.ObjectMeta has no validation
 
-	{ // field EdgePlacement.Spec
+	{ // field edgev1alpha1.EdgePlacement.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgePlacementSpec,
+			obj, oldObj *edgev1alpha1.EdgePlacementSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2031,16 +2032,16 @@ func Validate_EdgePlacement(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacement) *EdgePlacementSpec {
+			func(oldObj *edgev1alpha1.EdgePlacement) *edgev1alpha1.EdgePlacementSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacement.Status
+	{ // field edgev1alpha1.EdgePlacement.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgePlacementStatus,
+			obj, oldObj *edgev1alpha1.EdgePlacementStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2053,7 +2054,7 @@ func Validate_EdgePlacement(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacement) *EdgePlacementStatus {
+			func(oldObj *edgev1alpha1.EdgePlacement) *edgev1alpha1.EdgePlacementStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -2066,9 +2067,9 @@ func Validate_EdgePlacement(
 // to declarative validation rules in the API schema.
 func Validate_EdgePlacementSpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgePlacementSpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgePlacementSpec) (errs field.ErrorList) {
 
-	{ // field EdgePlacementSpec.Node
+	{ // field edgev1alpha1.EdgePlacementSpec.Node
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2094,16 +2095,16 @@ func Validate_EdgePlacementSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementSpec) *string {
+			func(oldObj *edgev1alpha1.EdgePlacementSpec) *string {
 				return &oldObj.Node
 			})
 		errs = append(errs, fn(fldPath.Child("node"), &obj.Node, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementSpec.Origin
+	{ // field edgev1alpha1.EdgePlacementSpec.Origin
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *PlacementOrigin,
+			obj, oldObj *edgev1alpha1.PlacementOrigin,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2116,16 +2117,16 @@ func Validate_EdgePlacementSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementSpec) *PlacementOrigin {
+			func(oldObj *edgev1alpha1.EdgePlacementSpec) *edgev1alpha1.PlacementOrigin {
 				return &oldObj.Origin
 			})
 		errs = append(errs, fn(fldPath.Child("origin"), &obj.Origin, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementSpec.Services
+	{ // field edgev1alpha1.EdgePlacementSpec.Services
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []PlacedService,
+			obj, oldObj []edgev1alpha1.PlacedService,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2152,7 +2153,7 @@ func Validate_EdgePlacementSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementSpec) []PlacedService {
+			func(oldObj *edgev1alpha1.EdgePlacementSpec) []edgev1alpha1.PlacedService {
 				return oldObj.Services
 			})
 		errs = append(errs, fn(fldPath.Child("services"), obj.Services, oldVal, oldObj != nil)...)
@@ -2165,9 +2166,9 @@ func Validate_EdgePlacementSpec(
 // to declarative validation rules in the API schema.
 func Validate_EdgePlacementStatus(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgePlacementStatus) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgePlacementStatus) (errs field.ErrorList) {
 
-	{ // field EdgePlacementStatus.ObservedGeneration
+	{ // field edgev1alpha1.EdgePlacementStatus.ObservedGeneration
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int64,
@@ -2189,16 +2190,16 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *int64 {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *int64 {
 				return &oldObj.ObservedGeneration
 			})
 		errs = append(errs, fn(fldPath.Child("observedGeneration"), &obj.ObservedGeneration, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.State
+	{ // field edgev1alpha1.EdgePlacementStatus.State
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *PlacementState,
+			obj, oldObj *edgev1alpha1.PlacementState,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2213,13 +2214,13 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *PlacementState {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *edgev1alpha1.PlacementState {
 				return &oldObj.State
 			})
 		errs = append(errs, fn(fldPath.Child("state"), &obj.State, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.Reason
+	{ // field edgev1alpha1.EdgePlacementStatus.Reason
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2244,13 +2245,13 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *string {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *string {
 				return &oldObj.Reason
 			})
 		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.Message
+	{ // field edgev1alpha1.EdgePlacementStatus.Message
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2275,13 +2276,13 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *string {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *string {
 				return &oldObj.Message
 			})
 		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.Work
+	{ // field edgev1alpha1.EdgePlacementStatus.Work
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2306,13 +2307,13 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *string {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *string {
 				return &oldObj.Work
 			})
 		errs = append(errs, fn(fldPath.Child("work"), &obj.Work, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.LastTransitionTime
+	{ // field edgev1alpha1.EdgePlacementStatus.LastTransitionTime
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *v1.Time,
@@ -2334,16 +2335,16 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *v1.Time {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *v1.Time {
 				return oldObj.LastTransitionTime
 			})
 		errs = append(errs, fn(fldPath.Child("lastTransitionTime"), obj.LastTransitionTime, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.Attempts
+	{ // field edgev1alpha1.EdgePlacementStatus.Attempts
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []VersionAttempt,
+			obj, oldObj []edgev1alpha1.VersionAttempt,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2365,14 +2366,14 @@ func Validate_EdgePlacementStatus(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *VersionAttempt, b *VersionAttempt) bool {
+				func(a *edgev1alpha1.VersionAttempt, b *edgev1alpha1.VersionAttempt) bool {
 					return a.Org == b.Org && a.Name == b.Name && a.Version == b.Version
 				}); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *VersionAttempt, b *VersionAttempt) bool {
+				func(a *edgev1alpha1.VersionAttempt, b *edgev1alpha1.VersionAttempt) bool {
 					return a.Org == b.Org && a.Name == b.Name && a.Version == b.Version
 				}, validate.SemanticDeepEqual, Validate_VersionAttempt); len(e) != 0 {
 				errs = append(errs, e...)
@@ -2380,13 +2381,13 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) []VersionAttempt {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) []edgev1alpha1.VersionAttempt {
 				return oldObj.Attempts
 			})
 		errs = append(errs, fn(fldPath.Child("attempts"), obj.Attempts, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgePlacementStatus.AttemptsOf
+	{ // field edgev1alpha1.EdgePlacementStatus.AttemptsOf
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2411,7 +2412,7 @@ func Validate_EdgePlacementStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgePlacementStatus) *string {
+			func(oldObj *edgev1alpha1.EdgePlacementStatus) *string {
 				return &oldObj.AttemptsOf
 			})
 		errs = append(errs, fn(fldPath.Child("attemptsOf"), &obj.AttemptsOf, oldVal, oldObj != nil)...)
@@ -2424,15 +2425,15 @@ func Validate_EdgePlacementStatus(
 // to declarative validation rules in the API schema.
 func Validate_EdgeService(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeService) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeService) (errs field.ErrorList) {
 
-	// field EdgeService.TypeMeta has no validation
-	// field EdgeService.ObjectMeta has no validation
+	// field edgev1alpha1.EdgeService.TypeMeta has no validation
+	// field edgev1alpha1.EdgeService.ObjectMeta has no validation
 
-	{ // field EdgeService.Spec
+	{ // field edgev1alpha1.EdgeService.Spec
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeServiceSpec,
+			obj, oldObj *edgev1alpha1.EdgeServiceSpec,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2445,16 +2446,16 @@ func Validate_EdgeService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeService) *EdgeServiceSpec {
+			func(oldObj *edgev1alpha1.EdgeService) *edgev1alpha1.EdgeServiceSpec {
 				return &oldObj.Spec
 			})
 		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeService.Status
+	{ // field edgev1alpha1.EdgeService.Status
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *EdgeServiceStatus,
+			obj, oldObj *edgev1alpha1.EdgeServiceStatus,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2467,7 +2468,7 @@ func Validate_EdgeService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeService) *EdgeServiceStatus {
+			func(oldObj *edgev1alpha1.EdgeService) *edgev1alpha1.EdgeServiceStatus {
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
@@ -2480,9 +2481,9 @@ func Validate_EdgeService(
 // to declarative validation rules in the API schema.
 func Validate_EdgeServiceSpec(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeServiceSpec) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeServiceSpec) (errs field.ErrorList) {
 
-	{ // field EdgeServiceSpec.Label
+	{ // field edgev1alpha1.EdgeServiceSpec.Label
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2507,13 +2508,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.Label
 			})
 		errs = append(errs, fn(fldPath.Child("label"), &obj.Label, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Description
+	{ // field edgev1alpha1.EdgeServiceSpec.Description
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2538,13 +2539,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.Description
 			})
 		errs = append(errs, fn(fldPath.Child("description"), &obj.Description, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Documentation
+	{ // field edgev1alpha1.EdgeServiceSpec.Documentation
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2569,13 +2570,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.Documentation
 			})
 		errs = append(errs, fn(fldPath.Child("documentation"), &obj.Documentation, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Public
+	{ // field edgev1alpha1.EdgeServiceSpec.Public
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *bool,
@@ -2597,13 +2598,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *bool {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *bool {
 				return &oldObj.Public
 			})
 		errs = append(errs, fn(fldPath.Child("public"), &obj.Public, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.URL
+	{ // field edgev1alpha1.EdgeServiceSpec.URL
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2629,13 +2630,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.URL
 			})
 		errs = append(errs, fn(fldPath.Child("url"), &obj.URL, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Version
+	{ // field edgev1alpha1.EdgeServiceSpec.Version
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2661,13 +2662,13 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.Version
 			})
 		errs = append(errs, fn(fldPath.Child("version"), &obj.Version, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Arch
+	{ // field edgev1alpha1.EdgeServiceSpec.Arch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2693,16 +2694,16 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *string {
 				return &oldObj.Arch
 			})
 		errs = append(errs, fn(fldPath.Child("arch"), &obj.Arch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.UserInput
+	{ // field edgev1alpha1.EdgeServiceSpec.UserInput
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []Variable,
+			obj, oldObj []edgev1alpha1.Variable,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2724,24 +2725,24 @@ func Validate_EdgeServiceSpec(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *Variable, b *Variable) bool { return a.Name == b.Name }); len(e) != 0 {
+				func(a *edgev1alpha1.Variable, b *edgev1alpha1.Variable) bool { return a.Name == b.Name }); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *Variable, b *Variable) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Variable); len(e) != 0 {
+				func(a *edgev1alpha1.Variable, b *edgev1alpha1.Variable) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Variable); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) []Variable {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) []edgev1alpha1.Variable {
 				return oldObj.UserInput
 			})
 		errs = append(errs, fn(fldPath.Child("userInput"), obj.UserInput, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Deployment
+	{ // field edgev1alpha1.EdgeServiceSpec.Deployment
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *runtime.RawExtension,
@@ -2763,16 +2764,16 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *runtime.RawExtension {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *runtime.RawExtension {
 				return oldObj.Deployment
 			})
 		errs = append(errs, fn(fldPath.Child("deployment"), obj.Deployment, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.ClusterDeployment
+	{ // field edgev1alpha1.EdgeServiceSpec.ClusterDeployment
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *ClusterDeployment,
+			obj, oldObj *edgev1alpha1.ClusterDeployment,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2791,16 +2792,16 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *ClusterDeployment {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *edgev1alpha1.ClusterDeployment {
 				return oldObj.ClusterDeployment
 			})
 		errs = append(errs, fn(fldPath.Child("clusterDeployment"), obj.ClusterDeployment, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceSpec.Policy
+	{ // field edgev1alpha1.EdgeServiceSpec.Policy
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Policy,
+			obj, oldObj *edgev1alpha1.Policy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2821,7 +2822,7 @@ func Validate_EdgeServiceSpec(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceSpec) *Policy {
+			func(oldObj *edgev1alpha1.EdgeServiceSpec) *edgev1alpha1.Policy {
 				return oldObj.Policy
 			})
 		errs = append(errs, fn(fldPath.Child("policy"), obj.Policy, oldVal, oldObj != nil)...)
@@ -2834,9 +2835,9 @@ func Validate_EdgeServiceSpec(
 // to declarative validation rules in the API schema.
 func Validate_EdgeServiceStatus(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *EdgeServiceStatus) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.EdgeServiceStatus) (errs field.ErrorList) {
 
-	{ // field EdgeServiceStatus.ObservedGeneration
+	{ // field edgev1alpha1.EdgeServiceStatus.ObservedGeneration
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int64,
@@ -2858,13 +2859,13 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) *int64 {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) *int64 {
 				return &oldObj.ObservedGeneration
 			})
 		errs = append(errs, fn(fldPath.Child("observedGeneration"), &obj.ObservedGeneration, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceStatus.Objects
+	{ // field edgev1alpha1.EdgeServiceStatus.Objects
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -2886,13 +2887,13 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) *int32 {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) *int32 {
 				return &oldObj.Objects
 			})
 		errs = append(errs, fn(fldPath.Child("objects"), &obj.Objects, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceStatus.EmbeddedNamespace
+	{ // field edgev1alpha1.EdgeServiceStatus.EmbeddedNamespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -2914,13 +2915,13 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) *string {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) *string {
 				return &oldObj.EmbeddedNamespace
 			})
 		errs = append(errs, fn(fldPath.Child("embeddedNamespace"), &obj.EmbeddedNamespace, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceStatus.Namespaces
+	{ // field edgev1alpha1.EdgeServiceStatus.Namespaces
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []string,
@@ -2942,16 +2943,16 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) []string {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) []string {
 				return oldObj.Namespaces
 			})
 		errs = append(errs, fn(fldPath.Child("namespaces"), obj.Namespaces, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceStatus.ClusterScoped
+	{ // field edgev1alpha1.EdgeServiceStatus.ClusterScoped
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ClusterScopedObject,
+			obj, oldObj []edgev1alpha1.ClusterScopedObject,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2974,13 +2975,13 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) []ClusterScopedObject {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) []edgev1alpha1.ClusterScopedObject {
 				return oldObj.ClusterScoped
 			})
 		errs = append(errs, fn(fldPath.Child("clusterScoped"), obj.ClusterScoped, oldVal, oldObj != nil)...)
 	}
 
-	{ // field EdgeServiceStatus.More
+	{ // field edgev1alpha1.EdgeServiceStatus.More
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3002,7 +3003,7 @@ func Validate_EdgeServiceStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *EdgeServiceStatus) *int32 {
+			func(oldObj *edgev1alpha1.EdgeServiceStatus) *int32 {
 				return &oldObj.More
 			})
 		errs = append(errs, fn(fldPath.Child("more"), &obj.More, oldVal, oldObj != nil)...)
@@ -3015,9 +3016,9 @@ func Validate_EdgeServiceStatus(
 // to declarative validation rules in the API schema.
 func Validate_ExcludedNodes(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *ExcludedNodes) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.ExcludedNodes) (errs field.ErrorList) {
 
-	{ // field ExcludedNodes.Reason
+	{ // field edgev1alpha1.ExcludedNodes.Reason
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3043,13 +3044,13 @@ func Validate_ExcludedNodes(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ExcludedNodes) *string {
+			func(oldObj *edgev1alpha1.ExcludedNodes) *string {
 				return &oldObj.Reason
 			})
 		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ExcludedNodes.Nodes
+	{ // field edgev1alpha1.ExcludedNodes.Nodes
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3067,7 +3068,7 @@ func Validate_ExcludedNodes(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ExcludedNodes) *int32 {
+			func(oldObj *edgev1alpha1.ExcludedNodes) *int32 {
 				return &oldObj.Nodes
 			})
 		errs = append(errs, fn(fldPath.Child("nodes"), &obj.Nodes, oldVal, oldObj != nil)...)
@@ -3080,9 +3081,9 @@ func Validate_ExcludedNodes(
 // to declarative validation rules in the API schema.
 func Validate_Input(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *Input) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.Input) (errs field.ErrorList) {
 
-	{ // field Input.Name
+	{ // field edgev1alpha1.Input.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3108,13 +3109,13 @@ func Validate_Input(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Input) *string {
+			func(oldObj *edgev1alpha1.Input) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	// field Input.Value has no validation
+	// field edgev1alpha1.Input.Value has no validation
 	return errs
 }
 
@@ -3122,9 +3123,9 @@ func Validate_Input(
 // to declarative validation rules in the API schema.
 func Validate_NodeCounts(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *NodeCounts) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.NodeCounts) (errs field.ErrorList) {
 
-	{ // field NodeCounts.Reached
+	{ // field edgev1alpha1.NodeCounts.Reached
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3142,13 +3143,13 @@ func Validate_NodeCounts(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeCounts) *int32 {
+			func(oldObj *edgev1alpha1.NodeCounts) *int32 {
 				return &oldObj.Reached
 			})
 		errs = append(errs, fn(fldPath.Child("reached"), &obj.Reached, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeCounts.Selected
+	{ // field edgev1alpha1.NodeCounts.Selected
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3166,13 +3167,13 @@ func Validate_NodeCounts(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeCounts) *int32 {
+			func(oldObj *edgev1alpha1.NodeCounts) *int32 {
 				return &oldObj.Selected
 			})
 		errs = append(errs, fn(fldPath.Child("selected"), &obj.Selected, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeCounts.Placed
+	{ // field edgev1alpha1.NodeCounts.Placed
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3190,13 +3191,13 @@ func Validate_NodeCounts(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeCounts) *int32 {
+			func(oldObj *edgev1alpha1.NodeCounts) *int32 {
 				return &oldObj.Placed
 			})
 		errs = append(errs, fn(fldPath.Child("placed"), &obj.Placed, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeCounts.Running
+	{ // field edgev1alpha1.NodeCounts.Running
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3214,13 +3215,13 @@ func Validate_NodeCounts(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeCounts) *int32 {
+			func(oldObj *edgev1alpha1.NodeCounts) *int32 {
 				return &oldObj.Running
 			})
 		errs = append(errs, fn(fldPath.Child("running"), &obj.Running, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeCounts.Failed
+	{ // field edgev1alpha1.NodeCounts.Failed
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -3238,7 +3239,7 @@ func Validate_NodeCounts(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeCounts) *int32 {
+			func(oldObj *edgev1alpha1.NodeCounts) *int32 {
 				return &oldObj.Failed
 			})
 		errs = append(errs, fn(fldPath.Child("failed"), &obj.Failed, oldVal, oldObj != nil)...)
@@ -3251,15 +3252,15 @@ func Validate_NodeCounts(
 // to declarative validation rules in the API schema.
 func Validate_NodeVerdict(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *NodeVerdict) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.NodeVerdict) (errs field.ErrorList) {
 
-	// field NodeVerdict.Node has no validation
-	// field NodeVerdict.Deployable has no validation
+	// field edgev1alpha1.NodeVerdict.Node has no validation
+	// field edgev1alpha1.NodeVerdict.Deployable has no validation
 
-	{ // field NodeVerdict.Services
+	{ // field edgev1alpha1.NodeVerdict.Services
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ServiceVerdict,
+			obj, oldObj []edgev1alpha1.ServiceVerdict,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -3282,13 +3283,13 @@ func Validate_NodeVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeVerdict) []ServiceVerdict {
+			func(oldObj *edgev1alpha1.NodeVerdict) []edgev1alpha1.ServiceVerdict {
 				return oldObj.Services
 			})
 		errs = append(errs, fn(fldPath.Child("services"), obj.Services, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeVerdict.Reason
+	{ // field edgev1alpha1.NodeVerdict.Reason
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3310,13 +3311,13 @@ func Validate_NodeVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeVerdict) *string {
+			func(oldObj *edgev1alpha1.NodeVerdict) *string {
 				return &oldObj.Reason
 			})
 		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
 	}
 
-	{ // field NodeVerdict.Message
+	{ // field edgev1alpha1.NodeVerdict.Message
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3338,7 +3339,7 @@ func Validate_NodeVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *NodeVerdict) *string {
+			func(oldObj *edgev1alpha1.NodeVerdict) *string {
 				return &oldObj.Message
 			})
 		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
@@ -3351,9 +3352,9 @@ func Validate_NodeVerdict(
 // to declarative validation rules in the API schema.
 func Validate_PatternService(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *PatternService) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.PatternService) (errs field.ErrorList) {
 
-	{ // field PatternService.ServiceUrl
+	{ // field edgev1alpha1.PatternService.ServiceUrl
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3379,13 +3380,13 @@ func Validate_PatternService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PatternService) *string {
+			func(oldObj *edgev1alpha1.PatternService) *string {
 				return &oldObj.ServiceUrl
 			})
 		errs = append(errs, fn(fldPath.Child("serviceUrl"), &obj.ServiceUrl, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PatternService.ServiceOrgid
+	{ // field edgev1alpha1.PatternService.ServiceOrgid
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3410,13 +3411,13 @@ func Validate_PatternService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PatternService) *string {
+			func(oldObj *edgev1alpha1.PatternService) *string {
 				return &oldObj.ServiceOrgid
 			})
 		errs = append(errs, fn(fldPath.Child("serviceOrgid"), &obj.ServiceOrgid, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PatternService.ServiceArch
+	{ // field edgev1alpha1.PatternService.ServiceArch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3441,16 +3442,16 @@ func Validate_PatternService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PatternService) *string {
+			func(oldObj *edgev1alpha1.PatternService) *string {
 				return &oldObj.ServiceArch
 			})
 		errs = append(errs, fn(fldPath.Child("serviceArch"), &obj.ServiceArch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PatternService.ServiceVersions
+	{ // field edgev1alpha1.PatternService.ServiceVersions
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ServiceVersion,
+			obj, oldObj []edgev1alpha1.ServiceVersion,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -3477,7 +3478,7 @@ func Validate_PatternService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PatternService) []ServiceVersion {
+			func(oldObj *edgev1alpha1.PatternService) []edgev1alpha1.ServiceVersion {
 				return oldObj.ServiceVersions
 			})
 		errs = append(errs, fn(fldPath.Child("serviceVersions"), obj.ServiceVersions, oldVal, oldObj != nil)...)
@@ -3490,9 +3491,9 @@ func Validate_PatternService(
 // to declarative validation rules in the API schema.
 func Validate_PlacedService(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *PlacedService) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.PlacedService) (errs field.ErrorList) {
 
-	{ // field PlacedService.Name
+	{ // field edgev1alpha1.PlacedService.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3518,13 +3519,13 @@ func Validate_PlacedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacedService) *string {
+			func(oldObj *edgev1alpha1.PlacedService) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PlacedService.Org
+	{ // field edgev1alpha1.PlacedService.Org
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3550,13 +3551,13 @@ func Validate_PlacedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacedService) *string {
+			func(oldObj *edgev1alpha1.PlacedService) *string {
 				return &oldObj.Org
 			})
 		errs = append(errs, fn(fldPath.Child("org"), &obj.Org, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PlacedService.Version
+	{ // field edgev1alpha1.PlacedService.Version
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3582,13 +3583,13 @@ func Validate_PlacedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacedService) *string {
+			func(oldObj *edgev1alpha1.PlacedService) *string {
 				return &oldObj.Version
 			})
 		errs = append(errs, fn(fldPath.Child("version"), &obj.Version, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PlacedService.Arch
+	{ // field edgev1alpha1.PlacedService.Arch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3614,13 +3615,13 @@ func Validate_PlacedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacedService) *string {
+			func(oldObj *edgev1alpha1.PlacedService) *string {
 				return &oldObj.Arch
 			})
 		errs = append(errs, fn(fldPath.Child("arch"), &obj.Arch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PlacedService.TargetNamespace
+	{ // field edgev1alpha1.PlacedService.TargetNamespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3646,7 +3647,7 @@ func Validate_PlacedService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacedService) *string {
+			func(oldObj *edgev1alpha1.PlacedService) *string {
 				return &oldObj.TargetNamespace
 			})
 		errs = append(errs, fn(fldPath.Child("targetNamespace"), &obj.TargetNamespace, oldVal, oldObj != nil)...)
@@ -3659,9 +3660,9 @@ func Validate_PlacedService(
 // to declarative validation rules in the API schema.
 func Validate_PlacementOrigin(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *PlacementOrigin) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.PlacementOrigin) (errs field.ErrorList) {
 
-	{ // field PlacementOrigin.Kind
+	{ // field edgev1alpha1.PlacementOrigin.Kind
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3687,13 +3688,13 @@ func Validate_PlacementOrigin(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacementOrigin) *string {
+			func(oldObj *edgev1alpha1.PlacementOrigin) *string {
 				return &oldObj.Kind
 			})
 		errs = append(errs, fn(fldPath.Child("kind"), &obj.Kind, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PlacementOrigin.Name
+	{ // field edgev1alpha1.PlacementOrigin.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3719,7 +3720,7 @@ func Validate_PlacementOrigin(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PlacementOrigin) *string {
+			func(oldObj *edgev1alpha1.PlacementOrigin) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
@@ -3732,12 +3733,12 @@ func Validate_PlacementOrigin(
 // to declarative validation rules in the API schema.
 func Validate_Policy(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *Policy) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.Policy) (errs field.ErrorList) {
 
-	{ // field Policy.Properties
+	{ // field edgev1alpha1.Policy.Properties
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []Property,
+			obj, oldObj []edgev1alpha1.Property,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -3759,24 +3760,24 @@ func Validate_Policy(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *Property, b *Property) bool { return a.Name == b.Name }); len(e) != 0 {
+				func(a *edgev1alpha1.Property, b *edgev1alpha1.Property) bool { return a.Name == b.Name }); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *Property, b *Property) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Property); len(e) != 0 {
+				func(a *edgev1alpha1.Property, b *edgev1alpha1.Property) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Property); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Policy) []Property {
+			func(oldObj *edgev1alpha1.Policy) []edgev1alpha1.Property {
 				return oldObj.Properties
 			})
 		errs = append(errs, fn(fldPath.Child("properties"), obj.Properties, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Policy.Constraints
+	{ // field edgev1alpha1.Policy.Constraints
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []string,
@@ -3808,7 +3809,7 @@ func Validate_Policy(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Policy) []string {
+			func(oldObj *edgev1alpha1.Policy) []string {
 				return oldObj.Constraints
 			})
 		errs = append(errs, fn(fldPath.Child("constraints"), obj.Constraints, oldVal, oldObj != nil)...)
@@ -3821,9 +3822,9 @@ func Validate_Policy(
 // to declarative validation rules in the API schema.
 func Validate_PolicyService(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *PolicyService) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.PolicyService) (errs field.ErrorList) {
 
-	{ // field PolicyService.Name
+	{ // field edgev1alpha1.PolicyService.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3849,13 +3850,13 @@ func Validate_PolicyService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PolicyService) *string {
+			func(oldObj *edgev1alpha1.PolicyService) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PolicyService.Org
+	{ // field edgev1alpha1.PolicyService.Org
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3880,13 +3881,13 @@ func Validate_PolicyService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PolicyService) *string {
+			func(oldObj *edgev1alpha1.PolicyService) *string {
 				return &oldObj.Org
 			})
 		errs = append(errs, fn(fldPath.Child("org"), &obj.Org, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PolicyService.Arch
+	{ // field edgev1alpha1.PolicyService.Arch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3911,13 +3912,13 @@ func Validate_PolicyService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PolicyService) *string {
+			func(oldObj *edgev1alpha1.PolicyService) *string {
 				return &oldObj.Arch
 			})
 		errs = append(errs, fn(fldPath.Child("arch"), &obj.Arch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PolicyService.ClusterNamespace
+	{ // field edgev1alpha1.PolicyService.ClusterNamespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3942,16 +3943,16 @@ func Validate_PolicyService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PolicyService) *string {
+			func(oldObj *edgev1alpha1.PolicyService) *string {
 				return &oldObj.ClusterNamespace
 			})
 		errs = append(errs, fn(fldPath.Child("clusterNamespace"), &obj.ClusterNamespace, oldVal, oldObj != nil)...)
 	}
 
-	{ // field PolicyService.ServiceVersions
+	{ // field edgev1alpha1.PolicyService.ServiceVersions
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []ServiceVersion,
+			obj, oldObj []edgev1alpha1.ServiceVersion,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -3978,7 +3979,7 @@ func Validate_PolicyService(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *PolicyService) []ServiceVersion {
+			func(oldObj *edgev1alpha1.PolicyService) []edgev1alpha1.ServiceVersion {
 				return oldObj.ServiceVersions
 			})
 		errs = append(errs, fn(fldPath.Child("serviceVersions"), obj.ServiceVersions, oldVal, oldObj != nil)...)
@@ -3991,9 +3992,9 @@ func Validate_PolicyService(
 // to declarative validation rules in the API schema.
 func Validate_Priority(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *Priority) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.Priority) (errs field.ErrorList) {
 
-	{ // field Priority.PriorityValue
+	{ // field edgev1alpha1.Priority.PriorityValue
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -4014,13 +4015,13 @@ func Validate_Priority(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Priority) *int32 {
+			func(oldObj *edgev1alpha1.Priority) *int32 {
 				return &oldObj.PriorityValue
 			})
 		errs = append(errs, fn(fldPath.Child("priority_value"), &obj.PriorityValue, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Priority.Retries
+	{ // field edgev1alpha1.Priority.Retries
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -4048,13 +4049,13 @@ func Validate_Priority(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Priority) *int32 {
+			func(oldObj *edgev1alpha1.Priority) *int32 {
 				return &oldObj.Retries
 			})
 		errs = append(errs, fn(fldPath.Child("retries"), &obj.Retries, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Priority.RetryDurations
+	{ // field edgev1alpha1.Priority.RetryDurations
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -4082,13 +4083,13 @@ func Validate_Priority(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Priority) *int32 {
+			func(oldObj *edgev1alpha1.Priority) *int32 {
 				return &oldObj.RetryDurations
 			})
 		errs = append(errs, fn(fldPath.Child("retry_durations"), &obj.RetryDurations, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Priority.VerifiedDurations
+	{ // field edgev1alpha1.Priority.VerifiedDurations
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -4116,7 +4117,7 @@ func Validate_Priority(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Priority) *int32 {
+			func(oldObj *edgev1alpha1.Priority) *int32 {
 				return &oldObj.VerifiedDurations
 			})
 		errs = append(errs, fn(fldPath.Child("verified_durations"), &obj.VerifiedDurations, oldVal, oldObj != nil)...)
@@ -4129,9 +4130,9 @@ func Validate_Priority(
 // to declarative validation rules in the API schema.
 func Validate_Property(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *Property) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.Property) (errs field.ErrorList) {
 
-	{ // field Property.Name
+	{ // field edgev1alpha1.Property.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4157,18 +4158,18 @@ func Validate_Property(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Property) *string {
+			func(oldObj *edgev1alpha1.Property) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	// field Property.Value has no validation
+	// field edgev1alpha1.Property.Value has no validation
 
-	{ // field Property.Type
+	{ // field edgev1alpha1.Property.Type
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *PropertyType,
+			obj, oldObj *edgev1alpha1.PropertyType,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -4183,7 +4184,7 @@ func Validate_Property(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Property) *PropertyType {
+			func(oldObj *edgev1alpha1.Property) *edgev1alpha1.PropertyType {
 				return &oldObj.Type
 			})
 		errs = append(errs, fn(fldPath.Child("type"), &obj.Type, oldVal, oldObj != nil)...)
@@ -4196,9 +4197,9 @@ func Validate_Property(
 // to declarative validation rules in the API schema.
 func Validate_ServiceInput(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *ServiceInput) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.ServiceInput) (errs field.ErrorList) {
 
-	{ // field ServiceInput.ServiceOrgid
+	{ // field edgev1alpha1.ServiceInput.ServiceOrgid
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4223,13 +4224,13 @@ func Validate_ServiceInput(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceInput) *string {
+			func(oldObj *edgev1alpha1.ServiceInput) *string {
 				return &oldObj.ServiceOrgid
 			})
 		errs = append(errs, fn(fldPath.Child("serviceOrgid"), &obj.ServiceOrgid, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceInput.ServiceUrl
+	{ // field edgev1alpha1.ServiceInput.ServiceUrl
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4255,13 +4256,13 @@ func Validate_ServiceInput(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceInput) *string {
+			func(oldObj *edgev1alpha1.ServiceInput) *string {
 				return &oldObj.ServiceUrl
 			})
 		errs = append(errs, fn(fldPath.Child("serviceUrl"), &obj.ServiceUrl, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceInput.ServiceArch
+	{ // field edgev1alpha1.ServiceInput.ServiceArch
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4286,13 +4287,13 @@ func Validate_ServiceInput(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceInput) *string {
+			func(oldObj *edgev1alpha1.ServiceInput) *string {
 				return &oldObj.ServiceArch
 			})
 		errs = append(errs, fn(fldPath.Child("serviceArch"), &obj.ServiceArch, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceInput.ServiceVersionRange
+	{ // field edgev1alpha1.ServiceInput.ServiceVersionRange
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4317,16 +4318,16 @@ func Validate_ServiceInput(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceInput) *string {
+			func(oldObj *edgev1alpha1.ServiceInput) *string {
 				return &oldObj.ServiceVersionRange
 			})
 		errs = append(errs, fn(fldPath.Child("serviceVersionRange"), &obj.ServiceVersionRange, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceInput.Inputs
+	{ // field edgev1alpha1.ServiceInput.Inputs
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []Input,
+			obj, oldObj []edgev1alpha1.Input,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -4348,18 +4349,18 @@ func Validate_ServiceInput(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *Input, b *Input) bool { return a.Name == b.Name }); len(e) != 0 {
+				func(a *edgev1alpha1.Input, b *edgev1alpha1.Input) bool { return a.Name == b.Name }); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *Input, b *Input) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Input); len(e) != 0 {
+				func(a *edgev1alpha1.Input, b *edgev1alpha1.Input) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_Input); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceInput) []Input {
+			func(oldObj *edgev1alpha1.ServiceInput) []edgev1alpha1.Input {
 				return oldObj.Inputs
 			})
 		errs = append(errs, fn(fldPath.Child("inputs"), obj.Inputs, oldVal, oldObj != nil)...)
@@ -4372,13 +4373,13 @@ func Validate_ServiceInput(
 // to declarative validation rules in the API schema.
 func Validate_ServiceVerdict(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *ServiceVerdict) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.ServiceVerdict) (errs field.ErrorList) {
 
-	// field ServiceVerdict.Name has no validation
-	// field ServiceVerdict.Org has no validation
-	// field ServiceVerdict.Deployable has no validation
+	// field edgev1alpha1.ServiceVerdict.Name has no validation
+	// field edgev1alpha1.ServiceVerdict.Org has no validation
+	// field edgev1alpha1.ServiceVerdict.Deployable has no validation
 
-	{ // field ServiceVerdict.Version
+	{ // field edgev1alpha1.ServiceVerdict.Version
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4400,13 +4401,13 @@ func Validate_ServiceVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVerdict) *string {
+			func(oldObj *edgev1alpha1.ServiceVerdict) *string {
 				return &oldObj.Version
 			})
 		errs = append(errs, fn(fldPath.Child("version"), &obj.Version, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceVerdict.TargetNamespace
+	{ // field edgev1alpha1.ServiceVerdict.TargetNamespace
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4428,13 +4429,13 @@ func Validate_ServiceVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVerdict) *string {
+			func(oldObj *edgev1alpha1.ServiceVerdict) *string {
 				return &oldObj.TargetNamespace
 			})
 		errs = append(errs, fn(fldPath.Child("targetNamespace"), &obj.TargetNamespace, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceVerdict.Reason
+	{ // field edgev1alpha1.ServiceVerdict.Reason
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4456,13 +4457,13 @@ func Validate_ServiceVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVerdict) *string {
+			func(oldObj *edgev1alpha1.ServiceVerdict) *string {
 				return &oldObj.Reason
 			})
 		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceVerdict.Message
+	{ // field edgev1alpha1.ServiceVerdict.Message
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4484,7 +4485,7 @@ func Validate_ServiceVerdict(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVerdict) *string {
+			func(oldObj *edgev1alpha1.ServiceVerdict) *string {
 				return &oldObj.Message
 			})
 		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
@@ -4497,9 +4498,9 @@ func Validate_ServiceVerdict(
 // to declarative validation rules in the API schema.
 func Validate_ServiceVersion(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *ServiceVersion) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.ServiceVersion) (errs field.ErrorList) {
 
-	{ // field ServiceVersion.Version
+	{ // field edgev1alpha1.ServiceVersion.Version
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4525,16 +4526,16 @@ func Validate_ServiceVersion(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVersion) *string {
+			func(oldObj *edgev1alpha1.ServiceVersion) *string {
 				return &oldObj.Version
 			})
 		errs = append(errs, fn(fldPath.Child("version"), &obj.Version, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ServiceVersion.Priority
+	{ // field edgev1alpha1.ServiceVersion.Priority
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *Priority,
+			obj, oldObj *edgev1alpha1.Priority,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -4555,7 +4556,7 @@ func Validate_ServiceVersion(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *ServiceVersion) *Priority {
+			func(oldObj *edgev1alpha1.ServiceVersion) *edgev1alpha1.Priority {
 				return oldObj.Priority
 			})
 		errs = append(errs, fn(fldPath.Child("priority"), obj.Priority, oldVal, oldObj != nil)...)
@@ -4568,9 +4569,9 @@ func Validate_ServiceVersion(
 // to declarative validation rules in the API schema.
 func Validate_Variable(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *Variable) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.Variable) (errs field.ErrorList) {
 
-	{ // field Variable.Name
+	{ // field edgev1alpha1.Variable.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4596,13 +4597,13 @@ func Validate_Variable(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Variable) *string {
+			func(oldObj *edgev1alpha1.Variable) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Variable.Label
+	{ // field edgev1alpha1.Variable.Label
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4627,16 +4628,16 @@ func Validate_Variable(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Variable) *string {
+			func(oldObj *edgev1alpha1.Variable) *string {
 				return &oldObj.Label
 			})
 		errs = append(errs, fn(fldPath.Child("label"), &obj.Label, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Variable.Type
+	{ // field edgev1alpha1.Variable.Type
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *PropertyType,
+			obj, oldObj *edgev1alpha1.PropertyType,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -4651,13 +4652,13 @@ func Validate_Variable(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Variable) *PropertyType {
+			func(oldObj *edgev1alpha1.Variable) *edgev1alpha1.PropertyType {
 				return &oldObj.Type
 			})
 		errs = append(errs, fn(fldPath.Child("type"), &obj.Type, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Variable.DefaultValue
+	{ // field edgev1alpha1.Variable.DefaultValue
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4682,7 +4683,7 @@ func Validate_Variable(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Variable) *string {
+			func(oldObj *edgev1alpha1.Variable) *string {
 				return oldObj.DefaultValue
 			})
 		errs = append(errs, fn(fldPath.Child("defaultValue"), obj.DefaultValue, oldVal, oldObj != nil)...)
@@ -4695,9 +4696,9 @@ func Validate_Variable(
 // to declarative validation rules in the API schema.
 func Validate_VersionAttempt(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *VersionAttempt) (errs field.ErrorList) {
+	obj, oldObj *edgev1alpha1.VersionAttempt) (errs field.ErrorList) {
 
-	{ // field VersionAttempt.Org
+	{ // field edgev1alpha1.VersionAttempt.Org
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4723,13 +4724,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *string {
+			func(oldObj *edgev1alpha1.VersionAttempt) *string {
 				return &oldObj.Org
 			})
 		errs = append(errs, fn(fldPath.Child("org"), &obj.Org, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.Name
+	{ // field edgev1alpha1.VersionAttempt.Name
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4755,13 +4756,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *string {
+			func(oldObj *edgev1alpha1.VersionAttempt) *string {
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.Version
+	{ // field edgev1alpha1.VersionAttempt.Version
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4787,16 +4788,16 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *string {
+			func(oldObj *edgev1alpha1.VersionAttempt) *string {
 				return &oldObj.Version
 			})
 		errs = append(errs, fn(fldPath.Child("version"), &obj.Version, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.State
+	{ // field edgev1alpha1.VersionAttempt.State
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *AttemptState,
+			obj, oldObj *edgev1alpha1.AttemptState,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -4811,13 +4812,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *AttemptState {
+			func(oldObj *edgev1alpha1.VersionAttempt) *edgev1alpha1.AttemptState {
 				return &oldObj.State
 			})
 		errs = append(errs, fn(fldPath.Child("state"), &obj.State, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.Failures
+	{ // field edgev1alpha1.VersionAttempt.Failures
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *int32,
@@ -4845,13 +4846,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *int32 {
+			func(oldObj *edgev1alpha1.VersionAttempt) *int32 {
 				return &oldObj.Failures
 			})
 		errs = append(errs, fn(fldPath.Child("failures"), &obj.Failures, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.FailingSince
+	{ // field edgev1alpha1.VersionAttempt.FailingSince
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *v1.Time,
@@ -4873,13 +4874,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *v1.Time {
+			func(oldObj *edgev1alpha1.VersionAttempt) *v1.Time {
 				return oldObj.FailingSince
 			})
 		errs = append(errs, fn(fldPath.Child("failingSince"), obj.FailingSince, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.FirstFailureTime
+	{ // field edgev1alpha1.VersionAttempt.FirstFailureTime
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *v1.Time,
@@ -4901,13 +4902,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *v1.Time {
+			func(oldObj *edgev1alpha1.VersionAttempt) *v1.Time {
 				return oldObj.FirstFailureTime
 			})
 		errs = append(errs, fn(fldPath.Child("firstFailureTime"), obj.FirstFailureTime, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.LastFailureTime
+	{ // field edgev1alpha1.VersionAttempt.LastFailureTime
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *v1.Time,
@@ -4929,13 +4930,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *v1.Time {
+			func(oldObj *edgev1alpha1.VersionAttempt) *v1.Time {
 				return oldObj.LastFailureTime
 			})
 		errs = append(errs, fn(fldPath.Child("lastFailureTime"), obj.LastFailureTime, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.Work
+	{ // field edgev1alpha1.VersionAttempt.Work
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *types.UID,
@@ -4953,13 +4954,13 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *types.UID {
+			func(oldObj *edgev1alpha1.VersionAttempt) *types.UID {
 				return &oldObj.Work
 			})
 		errs = append(errs, fn(fldPath.Child("work"), &obj.Work, oldVal, oldObj != nil)...)
 	}
 
-	{ // field VersionAttempt.Message
+	{ // field edgev1alpha1.VersionAttempt.Message
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -4984,7 +4985,7 @@ func Validate_VersionAttempt(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *VersionAttempt) *string {
+			func(oldObj *edgev1alpha1.VersionAttempt) *string {
 				return &oldObj.Message
 			})
 		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
