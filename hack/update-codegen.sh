@@ -63,7 +63,7 @@ gen_validations() (
     cp "$package/zz_generated.validations.go" "$root/$package"
   done
 )
-gen_validations edge/v1alpha1
+gen_validations edge/v1alpha1 openmcp/v1alpha1
 
 kube::codegen::gen_openapi \
   --output-dir pkg/generated/openapi \

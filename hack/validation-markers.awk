@@ -10,6 +10,9 @@
 	next
 }
 
+# The generator requires fields that have defaults. Objects that a program validates need not have them.
+/^\t\/\/ \+default=/ { next }
+
 # The presence of a pointer must be declared: the generated code dereferences it. The generator rejects it for structs, which cannot be told from named
 # strings here, so it is not declared for fields of a named type without such a bound.
 function print_markers(    i, m, optional, presence) {
@@ -27,20 +30,22 @@ function print_markers(    i, m, optional, presence) {
 		if (m ~ /\+optional$/)
 			continue
 		sub(/\+list/, "+k8s:list", m)
+		if (match(m, /:properties:[A-Za-z]+:/))
+			sub(/\+k8s:validation:properties:[A-Za-z]+/, "+k8s:subfield(" substr(m, RSTART + 12, RLENGTH - 13) ")=+k8s:validation", m)
 		if (!optional && m ~ /:minLength=1$/)
 			sub(/\+k8s:validation:minLength=1$/, "+k8s:required", m)
 		sub(/\+k8s:validation:items:/, "+k8s:eachVal=+k8s:", m)
 		sub(/\+k8s:validation:/, "+k8s:", m)
-		if (m !~ /\+k8s:(eachVal=\+k8s:)?(pattern|enum)/)
+		if (m !~ /\+k8s:(pattern|enum)/)
 			print m
 	}
 	n = 0
 }
 
 # A field of a type of another module.
-/^\t([A-Za-z]+ +)?(\[\]|map\[[^]]*\])?\*?(metav1|runtime|rbacv1|corev1|resource|types)\.[A-Za-z]+ +`json:/ {
+/^\t([A-Za-z]+ +)?(\[\]|map\[[^]]*\])?\*?(duration|metav1|runtime|rbacv1|corev1|resource|types)\.[A-Za-z]+ +`json:/ {
 	print_markers()
-	print /\](metav1|runtime|rbacv1|corev1|resource|types)\./ ? "\t// +k8s:eachVal=+k8s:opaqueType" : "\t// +k8s:opaqueType"
+	print /\](duration|metav1|runtime|rbacv1|corev1|resource|types)\./ ? "\t// +k8s:eachVal=+k8s:opaqueType" : "\t// +k8s:opaqueType"
 	print
 	next
 }

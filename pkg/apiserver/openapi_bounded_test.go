@@ -164,6 +164,7 @@ status:
   observedGeneration: 1
   phase: Pending
   conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
+  secretRef: {name: ann.kubeconfig}
 `, `
 apiVersion: clusters.openmcp.cloud/v1alpha1
 kind: AccessRequest

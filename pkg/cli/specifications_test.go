@@ -4,6 +4,7 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	clustervalidation "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
@@ -216,7 +218,7 @@ func TestSpecifications_Objects(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			result, err := pasted(decoder, text, o.Without)
+			result, err := pasted(t.Context(), scheme, decoder, text, o.Without)
 			switch {
 			case o.Fails == "" && err != nil:
 				t.Error(err)
@@ -229,7 +231,7 @@ func TestSpecifications_Objects(t *testing.T) {
 }
 
 // pasted returns the object that the hub stores for a text.
-func pasted(decoder runtime.Decoder, text []byte, without []string) (string, error) {
+func pasted(ctx context.Context, scheme *runtime.Scheme, decoder runtime.Decoder, text []byte, without []string) (string, error) {
 	var content any
 	if err := yaml.Unmarshal(text, &content); err != nil {
 		return "", err
@@ -248,9 +250,12 @@ func pasted(decoder runtime.Decoder, text []byte, without []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	decoded, _, err := decoder.Decode(data, nil, nil)
+	decoded, gvk, err := decoder.Decode(data, nil, nil)
 	if err != nil {
 		return "", err
+	}
+	if errs := bounds.Declared(ctx, scheme, gvk.GroupVersion(), decoded, nil); len(errs) > 0 {
+		return "", errs.ToAggregate()
 	}
 	var errs field.ErrorList
 	switch o := decoded.(type) {

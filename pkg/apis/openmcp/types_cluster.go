@@ -42,7 +42,8 @@ type ClusterSpec struct {
 	ClusterConfigs []LocalObjectReference
 	// kubernetes defines the desired Kubernetes configuration.
 	Kubernetes K8sConfiguration
-	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 of at most 253 characters each if the
+	// field is set.
 	Purposes []string
 	// tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several.
 	Tenancy Tenancy
@@ -60,7 +61,7 @@ type K8sConfiguration struct {
 type ClusterStatus struct {
 	// Status contains the fields that the status of all kinds has.
 	Status
-	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
+	// apiServer is the URL of the cluster's API server, at most 2048 characters. Deprecated: use endpoints.
 	APIServer string
 	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	Endpoints Endpoints
@@ -75,7 +76,7 @@ type Endpoints []Endpoint
 type Endpoint struct {
 	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.
 	Name string
-	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes.
+	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 characters.
 	URL string
 }
 

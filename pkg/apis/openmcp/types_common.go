@@ -28,6 +28,6 @@ type ObjectReference struct {
 
 // LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 type LocalObjectReference struct {
-	// name is the name of the object.
+	// name is the name of the object, at most 253 characters.
 	Name string
 }

@@ -12,9 +12,9 @@ type OIDCProviderConfig struct {
 	// name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not "system". It is also the name of the user in the
 	// kubeconfig.
 	Name string
-	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.
+	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 characters.
 	Issuer string
-	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client.
+	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 characters. The cluster accepts tokens for this client.
 	ClientID string
 	// groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
 	// end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the
@@ -28,7 +28,7 @@ type OIDCProviderConfig struct {
 	UsernamePrefix *string
 	// usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.
 	UsernameClaim *string
-	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.
+	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64, each of at most 253 characters.
 	ExtraScopes []string
 	// roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256.
 	RoleBindings []RoleBindings

@@ -7064,6 +7064,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 							Description: "purpose is the purpose of the cluster, 1 to 253 characters: one that the configuration of the scheduler defines. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7194,10 +7195,23 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set. The scheduler assigns to a ClusterRequest only a Cluster with its purpose.",
+							Description: "purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 of at most 253 characters each if the field is set. The scheduler assigns to a ClusterRequest only a Cluster with its purpose.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](128),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -7275,7 +7289,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"apiServer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.",
+							Description: "apiServer is the URL of the cluster's API server, at most 2048 characters. Deprecated: use endpoints.",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
@@ -7334,7 +7348,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes. Required.",
+							Description: "url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 characters. Required.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
@@ -7378,7 +7392,8 @@ func schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object.",
+							Description: "name is the name of the object, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7414,7 +7429,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7425,7 +7440,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client. Required.",
+							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 characters. The cluster accepts tokens for this client. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7474,9 +7489,22 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.",
+							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64, each of at most 253 characters.",
 							MaxItems:    ptr.To[int64](64),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -7554,7 +7582,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 characters. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7565,7 +7593,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client. Required.",
+							Description: "clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 characters. The cluster accepts tokens for this client. Required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -7614,9 +7642,22 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.",
+							Description: "extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64, each of at most 253 characters.",
 							MaxItems:    ptr.To[int64](64),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{

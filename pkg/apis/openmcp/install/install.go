@@ -10,9 +10,10 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	_ "github.com/clusterhub/clusterhub/pkg/apis/openmcp/validation/v1alpha1" // registers the validation of declared bounds
 )
 
-// Install adds the internal and the served version.
+// Install adds the internal and the served version, and the validation of bounds.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(openmcp.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))

@@ -43,6 +43,31 @@ func TestEveryServedKindRoundTripsUnstructured(t *testing.T) {
 	roundtrip.RoundtripToUnstructured(t, scheme, funcs, nil, optionKinds(scheme))
 }
 
+// TestDeclaredValidation_TakesAnyObject validates objects with and without each pointer: the generated code dereferences those whose presence is not
+// declared.
+func TestDeclaredValidation_TakesAnyObject(t *testing.T) {
+	scheme, _, filler := schemeAndFiller()
+	filler = filler.NilChance(0.5).NumElements(0, 3)
+	validated := 0
+	for gvk := range scheme.AllKnownTypes() {
+		object, err := scheme.New(gvk)
+		if err != nil || !scheme.HasValidationFunc(object) {
+			continue
+		}
+		validated++
+		old := object.DeepCopyObject()
+		for range 200 {
+			filler.Fill(object)
+			filler.Fill(old)
+			scheme.Validate(t.Context(), nil, object)
+			scheme.ValidateUpdate(t.Context(), nil, object, old)
+		}
+	}
+	if validated != 5 {
+		t.Errorf("%d kinds have declared bounds, want 5", validated)
+	}
+}
+
 func TestInstall_ServesEveryKind(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)

@@ -53,12 +53,13 @@ type ClusterSpec struct {
 	// kubernetes defines the desired Kubernetes configuration.
 	// +optional
 	Kubernetes K8sConfiguration `json:"kubernetes,omitzero"`
-	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set. The scheduler assigns to
-	// a ClusterRequest only a Cluster with its purpose.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 of at most 253 characters each if the
+	// field is set. The scheduler assigns to a ClusterRequest only a Cluster with its purpose.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:minItems=1
 	// +k8s:validation:maxItems=128
+	// +k8s:validation:items:maxLength=253
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. Required.
 	Tenancy Tenancy `json:"tenancy"`
@@ -78,7 +79,7 @@ type K8sConfiguration struct {
 type ClusterStatus struct {
 	// Status contains the fields that the status of all kinds has.
 	Status `json:",inline"`
-	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
+	// apiServer is the URL of the cluster's API server, at most 2048 characters. Deprecated: use endpoints.
 	// +optional
 	// +k8s:validation:maxLength=2048
 	APIServer string `json:"apiServer,omitempty"`
@@ -101,7 +102,7 @@ type Endpoint struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes. Required.
+	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 characters. Required.
 	// +k8s:validation:maxLength=2048
 	URL string `json:"url"`
 }

@@ -30,6 +30,7 @@ type ClusterRequest struct {
 type ClusterRequestSpec struct {
 	// purpose is the purpose of the cluster, 1 to 253 characters: one that the configuration of the scheduler defines. Required.
 	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
 	Purpose string `json:"purpose"`
 	// waitForClusterDeletion is true if a deleted request exists until its Cluster is gone, in case the Cluster is deleted with it. The default is
 	// true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.

@@ -39,7 +39,8 @@ type ObjectReference struct {
 // LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 // +structType=atomic
 type LocalObjectReference struct {
-	// name is the name of the object.
+	// name is the name of the object, at most 253 characters.
 	// +optional
+	// +k8s:validation:maxLength=253
 	Name string `json:"name,omitempty"`
 }

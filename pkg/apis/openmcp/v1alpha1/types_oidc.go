@@ -27,12 +27,12 @@ type OIDCProviderConfig struct {
 	// +k8s:validation:maxLength=253
 	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 	Name string `json:"name"`
-	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.
+	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 characters. Required.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:pattern="^https?://[^\\s/$.?#].[^\\s]*$"
 	// +k8s:validation:maxLength=2048
 	Issuer string `json:"issuer"`
-	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client.
+	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 characters. The cluster accepts tokens for this client.
 	// Required.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=2048
@@ -59,10 +59,11 @@ type OIDCProviderConfig struct {
 	// +default="sub"
 	// +k8s:validation:maxLength=253
 	UsernameClaim *string `json:"usernameClaim,omitempty"`
-	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.
+	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64, each of at most 253 characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=64
+	// +k8s:validation:items:maxLength=253
 	ExtraScopes []string `json:"extraScopes,omitempty"`
 	// roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256. Required.
 	// +listType=atomic

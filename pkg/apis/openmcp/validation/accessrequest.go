@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
@@ -27,8 +28,7 @@ var issuer = regexp.MustCompile(`^https?://[^\s/$.?#].[^\s]*$`)
 // ValidateAccessRequest checks a new request.
 func ValidateAccessRequest(r *openmcp.AccessRequest) field.ErrorList {
 	at := field.NewPath("spec")
-	errs := append(validateMeta(&r.ObjectMeta, true), validateAccessRequestSpec(&r.Spec, at)...)
-	errs = append(errs, boundAccessRequestSpec(&r.Spec, &openmcp.AccessRequestSpec{}, at)...)
+	errs := append(validateMeta(&r.ObjectMeta, true), validateAccessRequestSpec(&r.Spec, 0, at)...)
 	if r.Spec.TTL != nil && r.Spec.TTL.Duration <= 0 {
 		errs = append(errs, field.Invalid(at.Child("ttl"), r.Spec.TTL.String(),
 			"must be above 0, such as 24h: the request would have expired already"))
@@ -42,15 +42,13 @@ func ValidateAccessRequestUpdate(r, old *openmcp.AccessRequest) field.ErrorList 
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
 	errs = append(errs, validateFixed(r.Spec.ClusterRef, old.Spec.ClusterRef, "clusterRef", at)...)
 	errs = append(errs, validateFixed(r.Spec.RequestRef, old.Spec.RequestRef, "requestRef", at)...)
-	errs = append(errs, boundAccessRequestSpec(&r.Spec, &old.Spec, at)...)
-	return append(errs, validateAccessRequestSpec(&r.Spec, at)...)
+	return append(errs, validateAccessRequestSpec(&r.Spec, longestEntries(&old.Spec), at)...)
 }
 
 // ValidateAccessRequestStatusUpdate checks a change of a request's status.
 func ValidateAccessRequestStatusUpdate(r, old *openmcp.AccessRequest) field.ErrorList {
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, boundStatus(&r.Status.Status, &old.Status.Status, field.NewPath("status"))...)
-	return append(errs, validateStatus(&r.Status.Status, field.NewPath("status"))...)
+	return append(errs, validateConditions(r.Status.Conditions, field.NewPath("status", "conditions"))...)
 }
 
 // AccessRequestWarnings tells what is not as it may seem about a request, at a time.
@@ -84,43 +82,32 @@ func AccessRequestWarnings(r *openmcp.AccessRequest, now time.Time) []string {
 	return warnings
 }
 
-func validateAccessRequestSpec(spec *openmcp.AccessRequestSpec, at *field.Path) field.ErrorList {
+// validateAccessRequestSpec validates a spec. Lists of its rules can have as many entries as stored ones, even above the bound.
+func validateAccessRequestSpec(spec *openmcp.AccessRequestSpec, stored int, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if (spec.Token == nil) == (spec.OIDC == nil) {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{}, "exactly one of spec.token or spec.oidc must be set"))
 	}
-	errs = append(errs, validateReference(spec.ClusterRef, "Cluster", at.Child("clusterRef"))...)
-	errs = append(errs, validateReference(spec.RequestRef, "ClusterRequest", at.Child("requestRef"))...)
 	if spec.Token != nil {
-		errs = append(errs, validatePermissions(spec.Token.Permissions, at.Child("token", "permissions"))...)
+		errs = append(errs, validatePermissions(spec.Token.Permissions, stored, at.Child("token", "permissions"))...)
 		errs = append(errs, validateRoleRefs(spec.Token.RoleRefs, at.Child("token", "roleRefs"))...)
 	}
 	if spec.OIDC != nil {
-		errs = append(errs, validateOIDC(spec.OIDC, at.Child("oidc"))...)
+		errs = append(errs, validateOIDC(spec.OIDC, stored, at.Child("oidc"))...)
 	}
 	return errs
 }
 
-func validateOIDC(o *openmcp.OIDCConfig, at *field.Path) field.ErrorList {
+func validateOIDC(o *openmcp.OIDCConfig, stored int, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	switch o.Name {
-	case "":
-		errs = append(errs, field.Required(at.Child("name"), "must name the OIDC provider"))
-	case openmcp.OIDCProviderSystem:
+	if o.Name == openmcp.OIDCProviderSystem {
 		errs = append(errs, field.Invalid(at.Child("name"), o.Name, "'system' is a reserved string and may not be used as OIDC provider name"))
-	default:
-		for _, message := range validation.IsDNS1123Subdomain(o.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), o.Name, message))
-		}
 	}
-	switch {
-	case o.Issuer == "":
-		errs = append(errs, field.Required(at.Child("issuer"), "must be the URL of the OIDC provider, as its tokens have it"))
-	case !issuer.MatchString(o.Issuer):
+	for _, message := range validation.IsDNS1123Subdomain(o.Name) {
+		errs = append(errs, field.Invalid(at.Child("name"), o.Name, message))
+	}
+	if !issuer.MatchString(o.Issuer) {
 		errs = append(errs, field.Invalid(at.Child("issuer"), o.Issuer, "must be a URL, such as https://oidc.example.com"))
-	}
-	if o.ClientID == "" {
-		errs = append(errs, field.Required(at.Child("clientID"), "must be the client that requests tokens from the OIDC provider"))
 	}
 	bindings := at.Child("roleBindings")
 	if o.RoleBindings == nil {
@@ -138,7 +125,7 @@ func validateOIDC(o *openmcp.OIDCConfig, at *field.Path) field.ErrorList {
 		}
 		errs = append(errs, validateRoleRefs(b.RoleRefs, bindings.Index(i).Child("roleRefs"))...)
 	}
-	return append(errs, validatePermissions(o.Roles, at.Child("roles"))...)
+	return append(errs, validatePermissions(o.Roles, stored, at.Child("roles"))...)
 }
 
 // validateSubject checks what every cluster does of a subject of a binding.
@@ -165,11 +152,7 @@ func validateRoleRefs(refs []openmcp.RoleRef, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, ref := range refs {
 		at := at.Index(i)
-		if ref.Name == "" {
-			errs = append(errs, field.Required(at.Child("name"), "must name the role"))
-		} else {
-			errs = append(errs, validateRoleName(ref.Name, at.Child("name"))...)
-		}
+		errs = append(errs, validateRoleName(ref.Name, at.Child("name"))...)
 		switch ref.Kind {
 		case kindClusterRole:
 		case kindRole:
@@ -187,13 +170,11 @@ func validateRoleRefs(refs []openmcp.RoleRef, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func validatePermissions(permissions []openmcp.PermissionsRequest, at *field.Path) field.ErrorList {
+func validatePermissions(permissions []openmcp.PermissionsRequest, stored int, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, p := range permissions {
 		at := at.Index(i)
-		if p.Name != "" {
-			errs = append(errs, validateRoleName(p.Name, at.Child("name"))...)
-		}
+		errs = append(errs, validateRoleName(p.Name, at.Child("name"))...)
 		if p.Namespace != "" {
 			errs = append(errs, validateNamespace(p.Namespace, at.Child("namespace"))...)
 		}
@@ -201,15 +182,18 @@ func validatePermissions(permissions []openmcp.PermissionsRequest, at *field.Pat
 			errs = append(errs, field.Required(at.Child("rules"), "must list the rights to grant, or be []"))
 		}
 		for j := range p.Rules {
-			errs = append(errs, validateRule(&p.Rules[j], p.Namespace != "", at.Child("rules").Index(j))...)
+			errs = append(errs, validateRule(&p.Rules[j], p.Namespace != "", stored, at.Child("rules").Index(j))...)
 		}
 	}
 	return errs
 }
 
 // validateRule checks what every cluster does of a rule of a role.
-func validateRule(r *rbacv1.PolicyRule, namespaced bool, at *field.Path) field.ErrorList {
+func validateRule(r *rbacv1.PolicyRule, namespaced bool, stored int, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	for name, list := range entriesOf(r) {
+		errs = append(errs, bounds.Count(at.Child(name), len(list), stored, maxRuleEntries)...)
+	}
 	if len(r.Verbs) == 0 {
 		errs = append(errs, field.Required(at.Child("verbs"), "must contain at least one verb"))
 	}

@@ -105,8 +105,9 @@ func TestAccessRequest(t *testing.T) {
 		{"a Role in no namespace", roleRef(openmcp.RoleRef{Kind: "Role", Name: "a"}),
 			[]string{"spec.token.roleRefs[0].namespace: Required value: namespace must be set if kind is 'Role'"}},
 		{"a Role in a bad namespace", roleRef(openmcp.RoleRef{Kind: "Role", Name: "a", Namespace: "B"}), []string{"spec.token.roleRefs[0].namespace: Invalid value"}},
+		{"no kind of a role", roleRef(openmcp.RoleRef{Name: "a"}), []string{"spec.token.roleRefs[0].kind: Required value"}},
 		{"another kind", roleRef(openmcp.RoleRef{Kind: "Group", Name: "a"}), []string{`spec.token.roleRefs[0].kind: Unsupported value: "Group"`}},
-		{"nothing of a role", roleRef(openmcp.RoleRef{}), []string{"spec.token.roleRefs[0].kind: Required value", "spec.token.roleRefs[0].name: Required value"}},
+		{"nothing of a role", roleRef(openmcp.RoleRef{}), []string{"spec.token.roleRefs[0].name: Required value"}},
 		{"a Role in no namespace of a binding", oidc(func(o *openmcp.OIDCConfig) { o.RoleBindings[0].RoleRefs[1].Namespace = "" }),
 			[]string{bindingsAt + "roleRefs[1].namespace: Required value: namespace must be set if kind is 'Role'"}},
 
@@ -115,7 +116,7 @@ func TestAccessRequest(t *testing.T) {
 			[]string{`spec.oidc.name: Invalid value: "system": 'system' is a reserved string and may not be used as OIDC provider name`}},
 		{"a bad name", oidc(func(o *openmcp.OIDCConfig) { o.Name = "A" }), []string{"spec.oidc.name: Invalid value"}},
 		{"a long name", oidc(func(o *openmcp.OIDCConfig) { o.Name = strings.Repeat("a", 253) }), nil},
-		{"a longer name", oidc(func(o *openmcp.OIDCConfig) { o.Name = strings.Repeat("a", 254) }), []string{"spec.oidc.name: Invalid value"}},
+		{"a longer name", oidc(func(o *openmcp.OIDCConfig) { o.Name = strings.Repeat("a", 254) }), []string{"spec.oidc.name: Too long"}},
 		{"no issuer", oidc(func(o *openmcp.OIDCConfig) { o.Issuer = "" }), []string{"spec.oidc.issuer: Required value"}},
 		{"an issuer without a scheme", oidc(func(o *openmcp.OIDCConfig) { o.Issuer = "oidc.example.com" }), []string{"spec.oidc.issuer: Invalid value"}},
 		{"an issuer with a space", oidc(func(o *openmcp.OIDCConfig) { o.Issuer = "https://ab c" }), []string{"spec.oidc.issuer: Invalid value"}},
@@ -136,8 +137,8 @@ func TestAccessRequest(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			r := validAccessRequest()
 			c.change(r)
-			wantErrors(t, ValidateAccessRequest(r), c.want...)
-			wantErrors(t, ValidateAccessRequestUpdate(r, validAccessRequest()), c.want...)
+			wantErrors(t, created(t, r, ValidateAccessRequest), c.want...)
+			wantErrors(t, updated(t, r, validAccessRequest(), ValidateAccessRequestUpdate), c.want...)
 		})
 	}
 }
@@ -159,13 +160,13 @@ func TestAccessRequest_ReferencesAreImmutable(t *testing.T) {
 			old, changed := validAccessRequest(), validAccessRequest()
 			set(old, c.from)
 			set(changed, c.to)
-			wantErrors(t, ValidateAccessRequestUpdate(changed, old), c.want...)
+			wantErrors(t, updated(t, changed, old, ValidateAccessRequestUpdate), c.want...)
 		}
 	}
 }
 
 func TestAccessRequest_TTL(t *testing.T) {
-	created := time.Unix(1000, 0)
+	creation := time.Unix(1000, 0)
 	for _, c := range []struct {
 		ttl, age time.Duration
 		want     []string
@@ -180,10 +181,10 @@ func TestAccessRequest_TTL(t *testing.T) {
 		{ttl: time.Hour, age: time.Hour, warning: "spec.ttl: 1h0m0s after the creation has already passed, so the request is deleted now"},
 	} {
 		r := validAccessRequest()
-		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(created), &duration.Duration{Duration: c.ttl}
-		wantErrors(t, ValidateAccessRequest(r), c.want...)
-		wantErrors(t, ValidateAccessRequestUpdate(r, validAccessRequest()))
-		got := strings.Join(AccessRequestWarnings(r, created.Add(c.age)), "\n")
+		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(creation), &duration.Duration{Duration: c.ttl}
+		wantErrors(t, created(t, r, ValidateAccessRequest), c.want...)
+		wantErrors(t, updated(t, r, validAccessRequest(), ValidateAccessRequestUpdate))
+		got := strings.Join(AccessRequestWarnings(r, creation.Add(c.age)), "\n")
 		if !strings.HasPrefix(got, c.warning) || (got == "") != (c.warning == "") {
 			t.Errorf("%s after %s: warned %q, want %q", c.ttl, c.age, got, c.warning)
 		}

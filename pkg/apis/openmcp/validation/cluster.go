@@ -5,10 +5,9 @@ package validation
 
 import (
 	"bytes"
-	"fmt"
-	"unicode/utf8"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,34 +15,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
-const minVersion = 5
-
 var tenancies = []openmcp.Tenancy{openmcp.TENANCY_EXCLUSIVE, openmcp.TENANCY_SHARED}
 
 // ValidateClusterProfile checks a new profile.
 func ValidateClusterProfile(p *openmcp.ClusterProfile) field.ErrorList {
-	errs := append(validateMeta(&p.ObjectMeta, false), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
-	return append(errs, boundClusterProfileSpec(&p.Spec, &openmcp.ClusterProfileSpec{}, field.NewPath("spec"))...)
+	return append(validateMeta(&p.ObjectMeta, false), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateClusterProfileUpdate checks a change of a profile.
 func ValidateClusterProfileUpdate(p, old *openmcp.ClusterProfile) field.ErrorList {
-	errs := append(validateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
-	return append(errs, boundClusterProfileSpec(&p.Spec, &old.Spec, field.NewPath("spec"))...)
+	return append(validateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
 func validateClusterProfileSpec(spec *openmcp.ClusterProfileSpec, at *field.Path) field.ErrorList {
-	errs := validateLabelValue(spec.ProviderRef.Name, "cluster provider", at.Child("providerRef", "name"))
-	errs = append(errs, validateLabelValue(spec.ProviderConfigRef.Name, "provider's configuration", at.Child("providerConfigRef", "name"))...)
-	versions := at.Child("supportedVersions")
+	errs := validateLabelValue(spec.ProviderRef.Name, at.Child("providerRef", "name"))
+	errs = append(errs, validateLabelValue(spec.ProviderConfigRef.Name, at.Child("providerConfigRef", "name"))...)
 	if spec.SupportedVersions == nil {
-		errs = append(errs, field.Required(versions, "must list the versions of Kubernetes that are offered; [] offers any version"))
-	}
-	for i, v := range spec.SupportedVersions {
-		if utf8.RuneCountInString(v.Version) < minVersion {
-			errs = append(errs, field.Invalid(versions.Index(i).Child("version"), v.Version,
-				fmt.Sprintf("must be a version such as 1.33.3, at least %d characters", minVersion)))
-		}
+		errs = append(errs, field.Required(at.Child("supportedVersions"), "must list the versions of Kubernetes that are offered; [] offers any version"))
 	}
 	return errs
 }
@@ -58,8 +46,7 @@ func ClusterProfileWarnings(p *openmcp.ClusterProfile) []string {
 
 // ValidateCluster checks a new cluster.
 func ValidateCluster(c *openmcp.Cluster) field.ErrorList {
-	errs := append(validateMeta(&c.ObjectMeta, true), validateClusterSpec(&c.Spec, field.NewPath("spec"))...)
-	return append(errs, boundClusterSpec(&c.Spec, &openmcp.ClusterSpec{}, field.NewPath("spec"))...)
+	return append(validateMeta(&c.ObjectMeta, true), validateClusterSpec(&c.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateClusterUpdate checks a change of a cluster.
@@ -69,15 +56,11 @@ func ValidateClusterUpdate(c, old *openmcp.Cluster) field.ErrorList {
 	if c.Spec.Profile != old.Spec.Profile {
 		errs = append(errs, field.Invalid(at.Child("profile"), c.Spec.Profile, "profile is immutable"))
 	}
-	errs = append(errs, boundClusterSpec(&c.Spec, &old.Spec, at)...)
 	return append(errs, validateClusterSpec(&c.Spec, at)...)
 }
 
 func validateClusterSpec(spec *openmcp.ClusterSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if spec.Profile == "" {
-		errs = append(errs, field.Required(at.Child("profile"), "must name a ClusterProfile"))
-	}
 	if spec.Purposes != nil && len(spec.Purposes) == 0 {
 		errs = append(errs, field.Invalid(at.Child("purposes"), field.OmitValueType{}, "should have at least 1 items"))
 	}
@@ -93,29 +76,30 @@ func validateClusterSpec(spec *openmcp.ClusterSpec, at *field.Path) field.ErrorL
 
 // ValidateClusterStatusUpdate checks a change of a cluster's status.
 func ValidateClusterStatusUpdate(c, old *openmcp.Cluster) field.ErrorList {
-	at, s := field.NewPath("status"), &c.Status
+	at := field.NewPath("status")
 	errs := validateMetaUpdate(&c.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, boundClusterStatus(s, &old.Status, at)...)
-	errs = append(errs, validateStatus(&s.Status, at)...)
-	for i, e := range s.Endpoints {
-		if e.Name == "" {
-			errs = append(errs, field.Required(at.Child("endpoints").Index(i).Child("name"), "must name the endpoint, such as apiserver-external"))
-		}
+	errs = append(errs, validateConditions(c.Status.Conditions, at.Child("conditions"))...)
+	return append(errs, validateProviderStatus(c.Status.ProviderStatus, old.Status.ProviderStatus, at.Child("providerStatus"))...)
+}
+
+func validateProviderStatus(status, old *runtime.RawExtension, at *field.Path) field.ErrorList {
+	if status == nil {
+		return nil
 	}
-	if s.ProviderStatus != nil && !bytes.HasPrefix(bytes.TrimSpace(s.ProviderStatus.Raw), []byte("{")) {
-		errs = append(errs, field.Invalid(at.Child("providerStatus"), field.OmitValueType{}, "must be an object"))
+	before := 0
+	if old != nil {
+		before = len(old.Raw)
+	}
+	errs := bounds.Length(at, string(status.Raw), before, maxProviderStatus)
+	if !bytes.HasPrefix(bytes.TrimSpace(status.Raw), []byte("{")) {
+		errs = append(errs, field.Invalid(at, field.OmitValueType{}, "must be an object"))
 	}
 	return errs
 }
 
 // ValidateClusterRequest checks a new request.
 func ValidateClusterRequest(r *openmcp.ClusterRequest) field.ErrorList {
-	errs := validateMeta(&r.ObjectMeta, true)
-	errs = append(errs, bounds.Length(field.NewPath("spec", "purpose"), r.Spec.Purpose, 0, maxName)...)
-	if r.Spec.Purpose == "" {
-		errs = append(errs, field.Required(field.NewPath("spec", "purpose"), "must name the purpose of the cluster, such as workload"))
-	}
-	return errs
+	return validateMeta(&r.ObjectMeta, true)
 }
 
 // ValidateClusterRequestUpdate checks a change of a request, whose spec cannot change.
@@ -131,9 +115,7 @@ func ValidateClusterRequestUpdate(r, old *openmcp.ClusterRequest) field.ErrorLis
 func ValidateClusterRequestStatusUpdate(r, old *openmcp.ClusterRequest) field.ErrorList {
 	at := field.NewPath("status")
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, boundStatus(&r.Status.Status, &old.Status.Status, at)...)
-	errs = append(errs, validateStatus(&r.Status.Status, at)...)
-	errs = append(errs, validateReference(r.Status.Cluster, "Cluster", at.Child("cluster"))...)
+	errs = append(errs, validateConditions(r.Status.Conditions, at.Child("conditions"))...)
 	if apiequality.Semantic.DeepEqual(r.Status, openmcp.ClusterRequestStatus{}) {
 		return errs // A status can be lost as a whole. The scheduler finds the cluster again by its finalizer.
 	}

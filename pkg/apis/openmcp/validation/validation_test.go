@@ -14,8 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
+
+var scheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return scheme
+}()
+
+// created validates a new object as the API server does: the declared bounds, and then the rest.
+func created[T runtime.Object](t *testing.T, object T, validate func(T) field.ErrorList) field.ErrorList {
+	t.Helper()
+	if errs := bounds.Declared(t.Context(), scheme, v1alpha1.SchemeGroupVersion, object, nil); len(errs) > 0 {
+		return errs
+	}
+	return validate(object)
+}
+
+// updated validates an update as the API server does: the declared bounds, and then the rest.
+func updated[T runtime.Object](t *testing.T, object, old T, validate func(object, old T) field.ErrorList) field.ErrorList {
+	t.Helper()
+	if errs := bounds.Declared(t.Context(), scheme, v1alpha1.SchemeGroupVersion, object, old); len(errs) > 0 {
+		return errs
+	}
+	return validate(object, old)
+}
 
 // wantErrors compares what errors say with the beginnings of what is wanted.
 func wantErrors(t *testing.T, errs field.ErrorList, want ...string) {
@@ -67,7 +94,7 @@ func TestClusterProfile(t *testing.T) {
 		{"no versions said", func(p *openmcp.ClusterProfile) { p.Spec.SupportedVersions = []openmcp.SupportedK8sVersion{} }, nil},
 		{"null for versions", func(p *openmcp.ClusterProfile) { p.Spec.SupportedVersions = nil }, []string{"spec.supportedVersions: Required value"}},
 		{"a short version", func(p *openmcp.ClusterProfile) { p.Spec.SupportedVersions[0].Version = "1.33" },
-			[]string{`spec.supportedVersions[0].version: Invalid value: "1.33"`}},
+			[]string{"spec.supportedVersions[0].version: Too short: must be at least 5 characters"}},
 		{"no provider", func(p *openmcp.ClusterProfile) { p.Spec.ProviderRef.Name = "" }, []string{"spec.providerRef.name: Required value"}},
 		{"no configuration", func(p *openmcp.ClusterProfile) { p.Spec.ProviderConfigRef.Name = "" }, []string{"spec.providerConfigRef.name: Required value"}},
 		{"what is no label", func(p *openmcp.ClusterProfile) { p.Spec.ProviderConfigRef.Name = "a b" }, []string{"spec.providerConfigRef.name: Invalid value"}},
@@ -76,8 +103,8 @@ func TestClusterProfile(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			p := validProfile()
 			c.change(p)
-			wantErrors(t, ValidateClusterProfile(p), c.want...)
-			wantErrors(t, ValidateClusterProfileUpdate(p, validProfile()), c.want...)
+			wantErrors(t, created(t, p, ValidateClusterProfile), c.want...)
+			wantErrors(t, updated(t, p, validProfile(), ValidateClusterProfileUpdate), c.want...)
 		})
 	}
 	long := validProfile()
@@ -85,7 +112,7 @@ func TestClusterProfile(t *testing.T) {
 		t.Errorf("warns of a good name: %q", got)
 	}
 	long.Name = strings.Repeat("x", 64)
-	wantErrors(t, ValidateClusterProfile(long))
+	wantErrors(t, created(t, long, ValidateClusterProfile))
 	if got := ClusterProfileWarnings(long); len(got) != 1 || !strings.HasPrefix(got[0], "metadata.name: ") {
 		t.Errorf("of a name that is no label: %q", got)
 	}
@@ -110,22 +137,22 @@ func TestCluster(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			cluster := validCluster()
 			c.change(cluster)
-			wantErrors(t, ValidateCluster(cluster), c.want...)
-			wantErrors(t, ValidateClusterUpdate(cluster, validCluster()), c.want...)
+			wantErrors(t, created(t, cluster, ValidateCluster), c.want...)
+			wantErrors(t, updated(t, cluster, validCluster(), ValidateClusterUpdate), c.want...)
 		})
 	}
 	none, other := validCluster(), validCluster()
 	none.Spec.Profile, other.Spec.Profile = "", "other"
-	wantErrors(t, ValidateCluster(none), "spec.profile: Required value")
-	wantErrors(t, ValidateCluster(other))
-	wantErrors(t, ValidateClusterUpdate(other, validCluster()), `spec.profile: Invalid value: "other": profile is immutable`)
+	wantErrors(t, created(t, none, ValidateCluster), "spec.profile: Required value")
+	wantErrors(t, created(t, other, ValidateCluster))
+	wantErrors(t, updated(t, other, validCluster(), ValidateClusterUpdate), `spec.profile: Invalid value: "other": profile is immutable`)
 }
 
 func TestClusterRequest(t *testing.T) {
-	wantErrors(t, ValidateClusterRequest(validClusterRequest()))
+	wantErrors(t, created(t, validClusterRequest(), ValidateClusterRequest))
 	none := validClusterRequest()
 	none.Spec.Purpose = ""
-	wantErrors(t, ValidateClusterRequest(none), "spec.purpose: Required value")
+	wantErrors(t, created(t, none, ValidateClusterRequest), "spec.purpose: Required value")
 	for what, change := range map[string]func(*openmcp.ClusterRequest){
 		"purpose": func(r *openmcp.ClusterRequest) { r.Spec.Purpose = "other" },
 		"waiting": func(r *openmcp.ClusterRequest) { r.Spec.WaitForClusterDeletion = new(false) },
@@ -133,12 +160,12 @@ func TestClusterRequest(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			changed := validClusterRequest()
 			change(changed)
-			wantErrors(t, ValidateClusterRequestUpdate(changed, validClusterRequest()), "spec: Invalid value: spec is immutable")
+			wantErrors(t, updated(t, changed, validClusterRequest(), ValidateClusterRequestUpdate), "spec: Invalid value: spec is immutable")
 		})
 	}
 	labelled := validClusterRequest()
 	labelled.Labels = map[string]string{"a": "b"}
-	wantErrors(t, ValidateClusterRequestUpdate(labelled, validClusterRequest()))
+	wantErrors(t, updated(t, labelled, validClusterRequest(), ValidateClusterRequestUpdate))
 }
 
 func TestClusterRequestStatus_ClusterIsSetOnce(t *testing.T) {
@@ -150,16 +177,16 @@ func TestClusterRequestStatus_ClusterIsSetOnce(t *testing.T) {
 		}
 		return r
 	}
-	wantErrors(t, ValidateClusterRequestStatusUpdate(given("a"), given("")))
-	wantErrors(t, ValidateClusterRequestStatusUpdate(given("a"), given("a")))
-	wantErrors(t, ValidateClusterRequestStatusUpdate(given("b"), given("a")), `status.cluster: Invalid value: "ns/b": cluster is immutable`)
-	wantErrors(t, ValidateClusterRequestStatusUpdate(given(""), given("a")), "status: Invalid value: cluster may not be removed once set")
+	wantErrors(t, updated(t, given("a"), given(""), ValidateClusterRequestStatusUpdate))
+	wantErrors(t, updated(t, given("a"), given("a"), ValidateClusterRequestStatusUpdate))
+	wantErrors(t, updated(t, given("b"), given("a"), ValidateClusterRequestStatusUpdate), `status.cluster: Invalid value: "ns/b": cluster is immutable`)
+	wantErrors(t, updated(t, given(""), given("a"), ValidateClusterRequestStatusUpdate), "status: Invalid value: cluster may not be removed once set")
 	lost := given("")
 	lost.Status = openmcp.ClusterRequestStatus{}
-	wantErrors(t, ValidateClusterRequestStatusUpdate(lost, given("a")))
+	wantErrors(t, updated(t, lost, given("a"), ValidateClusterRequestStatusUpdate))
 	nameless := given("a")
 	nameless.Status.Cluster = &openmcp.ObjectReference{}
-	wantErrors(t, ValidateClusterRequestStatusUpdate(nameless, given("")), "status.cluster.name: Required value", "status.cluster.namespace: Required value")
+	wantErrors(t, updated(t, nameless, given(""), ValidateClusterRequestStatusUpdate), "status.cluster.name: Required value", "status.cluster.namespace: Required value")
 }
 
 func TestStatus(t *testing.T) {
@@ -203,14 +230,14 @@ func TestStatus(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			cluster := validCluster()
 			c.change(cluster)
-			wantErrors(t, ValidateClusterStatusUpdate(cluster, validCluster()), c.want...)
+			wantErrors(t, updated(t, cluster, validCluster(), ValidateClusterStatusUpdate), c.want...)
 		})
 	}
 	access := validAccessRequest()
 	access.Status.SecretRef, access.Status.ObservedGeneration = &openmcp.LocalObjectReference{Name: "a.kubeconfig"}, -1
-	wantErrors(t, ValidateAccessRequestStatusUpdate(access, validAccessRequest()), "status.observedGeneration: Invalid value: -1")
+	wantErrors(t, updated(t, access, validAccessRequest(), ValidateAccessRequestStatusUpdate), "status.observedGeneration: Invalid value: -1")
 	access.Status.ObservedGeneration = 1
-	wantErrors(t, ValidateAccessRequestStatusUpdate(access, validAccessRequest()))
+	wantErrors(t, updated(t, access, validAccessRequest(), ValidateAccessRequestStatusUpdate))
 }
 
 func rule() rbacv1.PolicyRule {

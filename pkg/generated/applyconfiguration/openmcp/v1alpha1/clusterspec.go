@@ -20,8 +20,8 @@ type ClusterSpecApplyConfiguration struct {
 	ClusterConfigs []LocalObjectReferenceApplyConfiguration `json:"clusterConfigs,omitempty"`
 	// kubernetes defines the desired Kubernetes configuration.
 	Kubernetes *K8sConfigurationApplyConfiguration `json:"kubernetes,omitempty"`
-	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 if the field is set. The scheduler assigns to
-	// a ClusterRequest only a Cluster with its purpose.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128 of at most 253 characters each if the
+	// field is set. The scheduler assigns to a ClusterRequest only a Cluster with its purpose.
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy defines how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. Required.
 	Tenancy *openmcpv1alpha1.Tenancy `json:"tenancy,omitempty"`

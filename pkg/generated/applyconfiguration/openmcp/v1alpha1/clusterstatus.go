@@ -18,7 +18,7 @@ import (
 type ClusterStatusApplyConfiguration struct {
 	// Status contains the fields that the status of all kinds has.
 	StatusApplyConfiguration `json:""`
-	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
+	// apiServer is the URL of the cluster's API server, at most 2048 characters. Deprecated: use endpoints.
 	APIServer *string `json:"apiServer,omitempty"`
 	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	Endpoints *openmcpv1alpha1.Endpoints `json:"endpoints,omitempty"`

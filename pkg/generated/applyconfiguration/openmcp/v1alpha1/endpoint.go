@@ -12,7 +12,7 @@ package v1alpha1
 type EndpointApplyConfiguration struct {
 	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 bytes. Required.
+	// url is the URL of the endpoint, such as https://api.example.com:6443, at most 2048 characters. Required.
 	URL *string `json:"url,omitempty"`
 }
 

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // LocalObjectReference references an object in the namespace of the referencing object, or a cluster-scoped object.
 type LocalObjectReferenceApplyConfiguration struct {
-	// name is the name of the object.
+	// name is the name of the object, at most 253 characters.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -25,9 +25,9 @@ type OIDCProviderConfigApplyConfiguration struct {
 	// name is the name of the OIDC provider, a DNS subdomain of 1 to 253 characters that is not "system". It is also the name of the user in the
 	// kubeconfig. Required.
 	Name *string `json:"name,omitempty"`
-	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes. Required.
+	// issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 characters. Required.
 	Issuer *string `json:"issuer,omitempty"`
-	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 bytes. The cluster accepts tokens for this client.
+	// clientID is the ID of the client that requests tokens from the OIDC provider, 1 to 2048 characters. The cluster accepts tokens for this client.
 	// Required.
 	ClientID *string `json:"clientID,omitempty"`
 	// groupsPrefix is the prefix of the names of groups in RBAC, at most 253 characters. It is used exactly as it is, so include the colon at its
@@ -42,7 +42,7 @@ type OIDCProviderConfigApplyConfiguration struct {
 	UsernamePrefix *string `json:"usernamePrefix,omitempty"`
 	// usernameClaim is the claim of a token that contains the user's name, at most 253 characters. The default is sub, also if the value is empty.
 	UsernameClaim *string `json:"usernameClaim,omitempty"`
-	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64.
+	// extraScopes are scopes to request from the OIDC provider in addition to openid: at most 64, each of at most 253 characters.
 	ExtraScopes []string `json:"extraScopes,omitempty"`
 	// roleBindings grant roles of the cluster to users and groups of the OIDC provider: at most 256. Required.
 	RoleBindings []RoleBindingsApplyConfiguration `json:"roleBindings,omitempty"`
