@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Declared returns the bounds that the markers of the types of a version declare and that an object exceeds. The object, and the old one of an update,
-// are in the internal version. With an old object, values that have not changed are not checked. Validation that is written by hand follows it, and
-// may rely on the bounds.
+// Declared validates an object of the internal version against the bounds that the types of an API version declare by markers. It does not validate
+// values that are equal to those of old, which is nil for a new object. Handwritten validation runs after it and may rely on the bounds.
 func Declared(ctx context.Context, scheme *runtime.Scheme, version schema.GroupVersion, object, old runtime.Object) field.ErrorList {
 	if declares, err := declaresBounds(scheme, version, object); !declares {
 		return internal(err)

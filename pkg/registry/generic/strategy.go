@@ -123,7 +123,7 @@ func (s strategy[T]) validateUpdate(ctx context.Context, updated, old T, validat
 	return bounds.First(errs)
 }
 
-// version returns the version of a request, whose field names are those that errors must have.
+// version returns the API version of the request, so that errors name the fields of that version. Without a request it returns the storage version.
 func (s strategy[T]) version(ctx context.Context) schema.GroupVersion {
 	if request, ok := genericapirequest.RequestInfoFrom(ctx); ok {
 		if version := (schema.GroupVersion{Group: request.APIGroup, Version: request.APIVersion}); slices.Contains(s.kind.Versions, version) {
