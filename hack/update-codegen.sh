@@ -63,7 +63,7 @@ gen_validations() (
     cp "$package/zz_generated.validations.go" "$root/$package"
   done
 )
-gen_validations edge/v1alpha1 openmcp/v1alpha1
+gen_validations cluster/v1 cluster/v1alpha1 cluster/v1beta1 cluster/v1beta2 edge/v1alpha1 openmcp/v1alpha1 work/v1 work/v1alpha1
 
 kube::codegen::gen_openapi \
   --output-dir pkg/generated/openapi \

@@ -216,7 +216,7 @@ func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
 		errs := append(workvalidation.ValidateManifestWork(o), workvalidation.BadManifestWork(o, &work.ManifestWork{})...)
 		return append(errs, workvalidation.ValidateManifestWorkStatusUpdate(o, old.(*work.ManifestWork))...)
 	case *work.AppliedManifestWork:
-		return append(workvalidation.ValidateAppliedManifestWork(o), workvalidation.ValidateAppliedManifestWorkStatusUpdate(o, old.(*work.AppliedManifestWork))...)
+		return append(workvalidation.ValidateAppliedManifestWork(o), workvalidation.ValidateAppliedManifestWorkUpdate(o, old.(*work.AppliedManifestWork))...)
 	case *work.ManifestWorkReplicaSet:
 		errs := append(workvalidation.ValidateManifestWorkReplicaSet(o), workvalidation.BadManifestWorkReplicaSet(o, &work.ManifestWorkReplicaSet{})...)
 		return append(errs, workvalidation.ValidateManifestWorkReplicaSetStatusUpdate(o, old.(*work.ManifestWorkReplicaSet))...)

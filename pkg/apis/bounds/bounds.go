@@ -25,19 +25,19 @@ func Length(path *field.Path, value string, before, most int) field.ErrorList {
 	return field.ErrorList{field.TooLong(path, "" /* it is long */, most)}
 }
 
-// Longest returns the length of the longest value of the items of a list, in bytes.
-func Longest[T any](list []T, value func(*T) string) int {
-	longest := 0
+// longest returns the length of the longest value of the items of a list, in bytes.
+func longest[T any](list []T, value func(*T) string) int {
+	length := 0
 	for i := range list {
-		longest = max(longest, len(value(&list[i])))
+		length = max(length, len(value(&list[i])))
 	}
-	return longest
+	return length
 }
 
 // Each rejects items of a list whose value has more bytes than the maximum, unless an item had a value as long before.
 func Each[T any](path *field.Path, name string, now, before []T, most int, value func(*T) string) field.ErrorList {
 	var errs field.ErrorList
-	stored := Longest(before, value)
+	stored := longest(before, value)
 	for i := range now {
 		at := path.Index(i)
 		if name != "" {
@@ -46,17 +46,6 @@ func Each[T any](path *field.Path, name string, now, before []T, most int, value
 		errs = append(errs, Length(at, value(&now[i]), stored, most)...)
 	}
 	return errs
-}
-
-// Filled rejects an empty value, and a value with more bytes than the maximum.
-func Filled(path *field.Path, value string, most int) field.ErrorList {
-	switch {
-	case value == "":
-		return field.ErrorList{field.Required(path, "must not be empty")}
-	case len(value) > most:
-		return field.ErrorList{field.TooLong(path, value, most)}
-	}
-	return nil
 }
 
 // OneOf rejects a value that is not in values.

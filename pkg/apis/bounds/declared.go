@@ -17,14 +17,15 @@ func Declared(ctx context.Context, scheme *runtime.Scheme, version schema.GroupV
 	if declares, err := declaresBounds(scheme, version, object); !declares {
 		return internal(err)
 	}
-	versioned, err := scheme.ConvertToVersion(object, version)
+	// Validation does not modify objects: what is converted may share their memory.
+	versioned, err := scheme.UnsafeConvertToVersion(object, version)
 	if err != nil {
 		return internal(err)
 	}
 	if old == nil {
 		return scheme.Validate(ctx, nil, versioned)
 	}
-	oldVersioned, err := scheme.ConvertToVersion(old, version)
+	oldVersioned, err := scheme.UnsafeConvertToVersion(old, version)
 	if err != nil {
 		return internal(err)
 	}

@@ -41,7 +41,7 @@ type ManagedClusterSpec struct {
 
 // ClientConfig is an address of a cluster's API server.
 type ClientConfig struct {
-	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.
+	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 characters. Required.
 	URL string
 	// caBundle contains the PEM-encoded certificates of the authorities that sign the API server's certificate, at most 64 KiB. If it is empty,
 	// clients use the authorities that their own system trusts.
@@ -99,7 +99,7 @@ type ResourceList map[ResourceName]resource.Quantity
 
 // ManagedClusterVersion represents the version of a cluster.
 type ManagedClusterVersion struct {
-	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.
+	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 characters.
 	Kubernetes string
 }
 

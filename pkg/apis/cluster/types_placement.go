@@ -81,7 +81,7 @@ type ClusterClaimSelector struct {
 
 // ClusterCelSelector selects clusters by CEL expressions.
 type ClusterCelSelector struct {
-	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes.
+	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 characters.
 	CelExpressions []string
 }
 

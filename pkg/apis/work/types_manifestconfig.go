@@ -85,7 +85,7 @@ type ConditionRule struct {
 	// type is WellKnownConditions or CEL. With WellKnownConditions, the agent applies its own rule for the condition and the kind, such as Complete
 	// of a Job. With CEL, the condition is True if all celExpressions are true. Required.
 	Type ConditionRuleType
-	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used
+	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 characters. The variable object is the object. Used
 	// only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes
 	// in total; an unknown function causes a warning.
 	CelExpressions []string

@@ -307,7 +307,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.",
+							Description: "url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 characters. Required.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^[hH][tT][tT][pP][sS]://.+",
@@ -451,7 +451,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the claim, 1 to 253 characters.",
+							Description: "name is the name of the claim, 1 to 253 characters. Required.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -460,7 +460,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the value of the claim, 1 to 1024 characters.",
+							Description: "value is the value of the claim, 1 to 1024 characters. Required.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
@@ -468,6 +468,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 						},
 					},
 				},
+				Required: []string{"name", "value"},
 			},
 		},
 	}
@@ -724,7 +725,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.",
+							Description: "kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 characters.",
 							MaxLength:   ptr.To[int64](256),
 							Type:        []string{"string"},
 							Format:      "",
@@ -1088,6 +1089,7 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref common.ReferenceCallb
 						},
 					},
 				},
+				Required: []string{"value"},
 			},
 		},
 	}
@@ -1438,9 +1440,23 @@ func schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes. The variable managedCluster is the ManagedCluster; managedCluster.scores(\"x\") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds its cost limit for a cluster does not select the cluster.",
+							Description: "celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 characters. The variable managedCluster is the ManagedCluster; managedCluster.scores(\"x\") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds its cost limit for a cluster does not select the cluster.",
 							MaxItems:    ptr.To[int64](16),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](4096),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -1655,7 +1671,20 @@ func schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "decisions are the names of the PlacementDecisions of the group, at most 1024.",
 							MaxItems:    ptr.To[int64](1024),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -2237,6 +2266,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref common.R
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2367,6 +2397,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref common.Referenc
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions represent the latest observations of the set, at most 128. ClusterSetEmpty reports whether the set has no clusters; its message has the number of clusters. The hub writes them.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2814,9 +2845,23 @@ func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSets are names of cluster sets, at most 256. Clusters are selected from those of these sets that are bound to the namespace. The default is all bound sets.",
+							Description: "clusterSets are names of cluster sets, at most 256, each of 1 to 253 characters. Clusters are selected from those of these sets that are bound to the namespace. The default is all bound sets.",
 							MaxItems:    ptr.To[int64](256),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -3497,6 +3542,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref common.R
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions represent the latest observations of the binding, at most 128. Bound reports whether the set exists. The hub writes them.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3627,6 +3673,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref common.Referenc
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions represent the latest observations of the set, at most 128. ClusterSetEmpty reports whether the set has no clusters; its message has the number of clusters. The hub writes them.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8539,9 +8586,23 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes in total; an unknown function causes a warning.",
+							Description: "celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 characters. The variable object is the object. Used only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes in total; an unknown function causes a warning.",
 							MaxItems:    ptr.To[int64](16),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](4096),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -8771,7 +8832,21 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 						SchemaProps: spec.SchemaProps{
 							Description: "jsonPaths are JSONPaths of fields as in kubectl get -o jsonpath, such as .spec.replicas: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](1024),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -8791,7 +8866,21 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 						SchemaProps: spec.SchemaProps{
 							Description: "jsonPointers are JSON pointers (RFC 6901) to fields, such as /spec/replicas: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](1024),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
@@ -8811,7 +8900,21 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 						SchemaProps: spec.SchemaProps{
 							Description: "jqPathExpressions are jq path expressions of fields, such as .spec.containers[] | select(.name == \"a\") | .image: at most 128, each of 1 to 1024 characters.",
 							MaxItems:    ptr.To[int64](128),
-							Type:        []string{"array"},
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](1024),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{

@@ -13,9 +13,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	_ "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation/v1" // registers the validation of declared bounds
+	_ "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation/v1alpha1"
+	_ "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation/v1beta1"
+	_ "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation/v1beta2"
 )
 
-// Install adds the internal and the served versions, in the order of preference for clients.
+// Install adds the internal and the served versions, in the order of preference for clients, and the validation of bounds.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(cluster.AddToScheme(scheme))
 	utilruntime.Must(v1.AddToScheme(scheme))

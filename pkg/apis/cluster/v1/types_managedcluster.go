@@ -57,6 +57,7 @@ type ManagedClusterSpec struct {
 	// +listType=map
 	// +listMapKey=key
 	// +listMapKey=effect
+	// +k8s:customUnique
 	// +patchMergeKey=key
 	// +patchStrategy=merge
 	// +k8s:validation:maxItems=128
@@ -65,7 +66,7 @@ type ManagedClusterSpec struct {
 
 // ClientConfig is an address of a cluster's API server.
 type ClientConfig struct {
-	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.
+	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 characters. Required.
 	// +k8s:validation:pattern="^[hH][tT][tT][pP][sS]://.+"
 	// +k8s:validation:maxLength=2048
 	URL string `json:"url"`
@@ -152,7 +153,7 @@ type ResourceList map[ResourceName]resource.Quantity
 
 // ManagedClusterVersion represents the version of a cluster.
 type ManagedClusterVersion struct {
-	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.
+	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 characters.
 	// +optional
 	// +k8s:validation:maxLength=256
 	Kubernetes string `json:"kubernetes,omitempty"`
@@ -160,13 +161,13 @@ type ManagedClusterVersion struct {
 
 // ManagedClusterClaim is a fact that a cluster states about itself.
 type ManagedClusterClaim struct {
-	// name is the name of the claim, 1 to 253 characters.
-	// +optional
+	// name is the name of the claim, 1 to 253 characters. Required.
+	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name,omitempty"`
-	// value is the value of the claim, 1 to 1024 characters.
-	// +optional
+	// value is the value of the claim, 1 to 1024 characters. Required.
+	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=1024
 	Value string `json:"value,omitempty"`

@@ -28,7 +28,7 @@ type ClusterClaim struct {
 // ClusterClaimSpec contains the value of a claim.
 type ClusterClaimSpec struct {
 	// value is the value of the claim, 1 to 1024 characters. Required.
-	// +optional
+	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=1024
 	Value string `json:"value,omitempty"`

@@ -39,6 +39,7 @@ type ManagedClusterSetBindingStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +k8s:validation:maxItems=128
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -31,11 +31,13 @@ type Placement struct {
 // PlacementSpec defines the clusters that a placement selects. A cluster is eligible if it passes all of clusterSets, predicates and tolerations.
 // prioritizerPolicy and spreadPolicy define the order in which eligible clusters are selected.
 type PlacementSpec struct {
-	// clusterSets are names of cluster sets, at most 256. Clusters are selected from those of these sets that are bound to the namespace. The default
+	// clusterSets are names of cluster sets, at most 256, each of 1 to 253 characters. Clusters are selected from those of these sets that are bound to the namespace. The default
 	// is all bound sets.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=256
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=253
 	ClusterSets []string `json:"clusterSets,omitempty"`
 	// numberOfClusters is the maximum number of selected clusters, 0 or more. Clusters with higher scores are selected first, and by name if scores
 	// are equal. If fewer clusters are eligible, all of them are selected, and the condition PlacementSatisfied is False. The default is all eligible
@@ -121,12 +123,14 @@ type ClusterClaimSelector struct {
 
 // ClusterCelSelector selects clusters by CEL expressions. An empty selector selects all clusters.
 type ClusterCelSelector struct {
-	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes. The variable managedCluster is the
+	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 characters. The variable managedCluster is the
 	// ManagedCluster; managedCluster.scores("x") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds
 	// its cost limit for a cluster does not select the cluster.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=4096
 	CelExpressions []string `json:"celExpressions,omitempty"`
 }
 

@@ -44,6 +44,7 @@ type DecisionGroupStatus struct {
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=1024
+	// +k8s:validation:items:maxLength=253
 	Decisions []string `json:"decisions,omitempty"`
 	// clusterCount is the number of clusters in the group.
 	// +optional

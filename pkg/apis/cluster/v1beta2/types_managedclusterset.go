@@ -88,6 +88,7 @@ type ManagedClusterSetStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +k8s:validation:maxItems=128
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

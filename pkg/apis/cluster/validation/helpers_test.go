@@ -9,7 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 )
+
+var scheme = boundstest.Scheme(install.Install)
 
 // wantErrors compares errors with the expected ones, each written "<type> <path>". The type is that of package field.
 func wantErrors(t *testing.T, errs field.ErrorList, want ...string) {
@@ -32,6 +37,7 @@ const (
 	duplicate   = "FieldValueDuplicate "
 	unsupported = "FieldValueNotSupported "
 	tooLong     = "FieldValueTooLong "
+	tooShort    = "FieldValueTooShort "
 )
 
 // stored is the metadata of an object that exists.

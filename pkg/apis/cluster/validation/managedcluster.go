@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation validates objects of cluster.open-cluster-management.io. Its errors say what would be valid.
+// Package validation validates what the markers of the types of cluster.open-cluster-management.io do not declare. It runs after the validation of the
+// declared bounds, and relies on it. Its errors say what would be valid.
 package validation
 
 import (
@@ -12,20 +13,10 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-)
-
-// The limits of upstream's CustomResourceDefinition of managedclusters.
-const (
-	maxTaintKey   = 316
-	maxTaintValue = 1024
-	maxClaimName  = 253
-	maxClaimValue = 1024
 )
 
 var (
@@ -41,47 +32,34 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
 			"is reserved for roles, groups and namespaces of the hub: choose another name, such as "+c.Name+"-1"))
 	}
-	errs = append(errs, boundClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
-	return append(errs, validateManagedClusterSpec(&c.Spec, nil, field.NewPath("spec"))...)
+	return append(errs, validateManagedClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
 }
 
 // ValidateManagedClusterUpdate checks a change of a cluster.
 func ValidateManagedClusterUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, boundClusterSpec(&c.Spec, &old.Spec, field.NewPath("spec"))...)
-	errs = append(errs, validateManagedClusterSpec(&c.Spec, old.Spec.Taints, field.NewPath("spec"))...)
+	errs = append(errs, validateManagedClusterSpec(&c.Spec, &old.Spec, field.NewPath("spec"))...)
 	return append(errs, validateTaintTimes(c.Spec.Taints, field.NewPath("spec", "taints"))...)
 }
 
-func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, oldTaints []cluster.Taint, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateManagedClusterSpec(spec, old *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {
+	errs := boundCABundles(spec.ManagedClusterClientConfigs, old.ManagedClusterClientConfigs, path.Child("managedClusterClientConfigs"))
 	for i, config := range spec.ManagedClusterClientConfigs {
 		at := path.Child("managedClusterClientConfigs").Index(i).Child("url")
 		if u, err := url.Parse(config.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 			errs = append(errs, field.Invalid(at, config.URL, "must be an https URL, such as https://api.example.com:6443"))
 		}
 	}
-	if spec.LeaseDurationSeconds < 0 {
-		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), spec.LeaseDurationSeconds, "must be 0 or more seconds"))
-	}
 	for i := range spec.Taints {
 		errs = append(errs, validateTaint(&spec.Taints[i], path.Child("taints").Index(i))...)
 	}
-	return append(errs, validateTaintsOnce(spec.Taints, oldTaints, path.Child("taints"))...)
+	return append(errs, validateTaintsOnce(spec.Taints, old.Taints, path.Child("taints"))...)
 }
 
 func validateTaint(t *cluster.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	switch {
-	case t.Key == "":
-		errs = append(errs, field.Required(path.Child("key"), "a taint needs a name"))
-	case len(t.Key) > maxTaintKey:
-		errs = append(errs, field.TooLong(path.Child("key"), t.Key, maxTaintKey))
-	case !taintKey.MatchString(t.Key):
+	if !taintKey.MatchString(t.Key) {
 		errs = append(errs, field.Invalid(path.Child("key"), t.Key, "must be a qualified name, with an optional DNS subdomain and '/' before it"))
-	}
-	if len(t.Value) > maxTaintValue {
-		errs = append(errs, field.TooLong(path.Child("value"), t.Value, maxTaintValue))
 	}
 	switch t.Effect {
 	case "":
@@ -97,34 +75,17 @@ func validateTaint(t *cluster.Taint, path *field.Path) field.ErrorList {
 func ValidateManagedClusterStatusUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	path := field.NewPath("status")
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, boundClusterStatus(&c.Status, &old.Status, path)...)
+	errs = append(errs, boundResourceNames(c.Status.Capacity, old.Status.Capacity, path.Child("capacity"))...)
+	errs = append(errs, boundResourceNames(c.Status.Allocatable, old.Status.Allocatable, path.Child("allocatable"))...)
 	errs = append(errs, validateConditions(c.Status.Conditions, path.Child("conditions"))...)
-	for i, claim := range c.Status.ClusterClaims {
-		at := path.Child("clusterClaims").Index(i)
-		errs = append(errs, validateLength(claim.Name, maxClaimName, at.Child("name"))...)
-		errs = append(errs, validateLength(claim.Value, maxClaimValue, at.Child("value"))...)
-	}
-	seen := sets.New[[2]string]()
 	for i, n := range c.Status.ManagedNamespaces {
 		at := path.Child("managedNamespaces").Index(i)
 		for _, message := range validation.IsDNS1123Label(n.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), n.Name, message))
 		}
-		if n.ClusterSet == "" {
-			errs = append(errs, field.Required(at.Child("clusterSet"), "must name the set that requests the namespace"))
-		}
-		if key := [2]string{n.ClusterSet, n.Name}; seen.Has(key) {
-			errs = append(errs, field.Duplicate(at, key))
-		} else {
-			seen.Insert(key)
-		}
 		errs = append(errs, validateConditions(n.Conditions, at.Child("conditions"))...)
 	}
 	return errs
-}
-
-func validateLength(value string, longest int, path *field.Path) field.ErrorList {
-	return bounds.Filled(path, value, longest)
 }
 
 func validateConditions(conditions []metav1.Condition, path *field.Path) field.ErrorList {

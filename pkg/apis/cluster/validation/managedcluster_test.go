@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -107,7 +108,7 @@ func TestValidateManagedCluster_New(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			created := validCluster()
 			c.change(created)
-			wantErrors(t, ValidateManagedCluster(created), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, created, ValidateManagedCluster), c.want...)
 		})
 	}
 }
@@ -117,7 +118,7 @@ func TestValidateManagedCluster_Changed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := validCluster()
 			c.change(changed)
-			wantErrors(t, ValidateManagedClusterUpdate(changed, validCluster()), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, changed, validCluster(), ValidateManagedClusterUpdate), c.want...)
 		})
 	}
 }
@@ -131,7 +132,7 @@ func TestValidateManagedCluster_NameIsDNSLabel(t *testing.T) {
 	} {
 		// Upstream misses bad names of clusters without client configurations.
 		for _, spec := range []cluster.ManagedClusterSpec{{}, validCluster().Spec} {
-			errs := ValidateManagedCluster(&cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+			errs := boundstest.Created(t, scheme, &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, ValidateManagedCluster)
 			if valid {
 				wantErrors(t, errs)
 			} else {
@@ -139,8 +140,8 @@ func TestValidateManagedCluster_NameIsDNSLabel(t *testing.T) {
 			}
 		}
 	}
-	wantErrors(t, ValidateManagedCluster(&cluster.ManagedCluster{}), required+"metadata.name")
-	wantErrors(t, ValidateManagedCluster(&cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b"}}),
+	wantErrors(t, boundstest.Created(t, scheme, &cluster.ManagedCluster{}, ValidateManagedCluster), required+"metadata.name")
+	wantErrors(t, boundstest.Created(t, scheme, &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b"}}, ValidateManagedCluster),
 		forbidden+"metadata.namespace")
 }
 
@@ -156,8 +157,8 @@ func TestValidateManagedClusterUpdate_IdentityIsImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := validCluster()
 			c.change(changed)
-			wantErrors(t, ValidateManagedClusterUpdate(changed, validCluster()), c.want)
-			wantErrors(t, ValidateManagedClusterStatusUpdate(changed, validCluster()), c.want)
+			wantErrors(t, boundstest.Updated(t, scheme, changed, validCluster(), ValidateManagedClusterUpdate), c.want)
+			wantErrors(t, boundstest.Updated(t, scheme, changed, validCluster(), ValidateManagedClusterStatusUpdate), c.want)
 		})
 	}
 }
@@ -166,7 +167,7 @@ func TestValidateManagedClusterStatusUpdate(t *testing.T) {
 	status := func(s cluster.ManagedClusterStatus) field.ErrorList {
 		changed := validCluster()
 		changed.Status = s
-		return ValidateManagedClusterStatusUpdate(changed, validCluster())
+		return boundstest.Updated(t, scheme, changed, validCluster(), ValidateManagedClusterStatusUpdate)
 	}
 	claims := func(name, value string) field.ErrorList {
 		return status(cluster.ManagedClusterStatus{ClusterClaims: []cluster.ManagedClusterClaim{{Name: name, Value: value}}})
@@ -188,7 +189,7 @@ func TestValidateManagedClusterStatusUpdate(t *testing.T) {
 			[]string{tooLong + "status.clusterClaims[0].value"}},
 		"a namespace": {namespaces(cluster.ClusterSetManagedNamespaceConfig{Name: "a", ClusterSet: "s"}), nil},
 		"a namespace without name": {namespaces(cluster.ClusterSetManagedNamespaceConfig{ClusterSet: "s"}),
-			[]string{invalid + "status.managedNamespaces[0].name"}},
+			[]string{required + "status.managedNamespaces[0].name"}},
 		"a namespace without set": {namespaces(cluster.ClusterSetManagedNamespaceConfig{Name: "a"}),
 			[]string{required + "status.managedNamespaces[0].clusterSet"}},
 		"a namespace of two sets": {namespaces(
@@ -208,11 +209,12 @@ func TestValidateManagedClusterStatusUpdate(t *testing.T) {
 }
 
 // update prepares and validates the taints of a change as the strategy does.
-func update(taints, old []cluster.Taint, now time.Time) field.ErrorList {
+func update(t *testing.T, taints, old []cluster.Taint, now time.Time) field.ErrorList {
+	t.Helper()
 	changed, before := validCluster(), validCluster()
 	changed.Spec.Taints, before.Spec.Taints = taints, old
 	PrepareTaints(changed.Spec.Taints, before.Spec.Taints, metav1.NewTime(now))
-	return ValidateManagedClusterUpdate(changed, before)
+	return boundstest.Updated(t, scheme, changed, before, ValidateManagedClusterUpdate)
 }
 
 func TestTaints_ServerSetsTimeAdded(t *testing.T) {
@@ -252,7 +254,7 @@ func TestTaints_ServerSetsTimeAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := []cluster.Taint{c.sent}
-			errs := update(sent, c.old, now)
+			errs := update(t, sent, c.old, now)
 			if c.err {
 				wantErrors(t, errs, refused)
 				if !strings.Contains(errs.ToAggregate().Error(),
@@ -268,7 +270,7 @@ func TestTaints_ServerSetsTimeAdded(t *testing.T) {
 		})
 	}
 	t.Run("the refusal names every taint", func(t *testing.T) {
-		errs := update([]cluster.Taint{taint("x", "", "NoSelect", earlier), taint("y", "", "NoSelect", earlier)}, nil, now)
+		errs := update(t, []cluster.Taint{taint("x", "", "NoSelect", earlier), taint("y", "", "NoSelect", earlier)}, nil, now)
 		if !strings.Contains(errs.ToAggregate().Error(), `"x,y"`) {
 			t.Errorf("got %v", errs)
 		}
@@ -305,12 +307,12 @@ func TestTaints_OncePerKeyAndEffect(t *testing.T) {
 	} {
 		// The times of taints are set in place, and the cases share some.
 		t.Run(name, func(t *testing.T) {
-			wantErrors(t, update(slices.Clone(c.sent), slices.Clone(c.old), time.Unix(1, 0)), c.want...)
+			wantErrors(t, update(t, slices.Clone(c.sent), slices.Clone(c.old), time.Unix(1, 0)), c.want...)
 		})
 	}
 	created := validCluster()
 	created.Spec.Taints = twice
-	wantErrors(t, ValidateManagedCluster(created), refused+"[1]")
+	wantErrors(t, boundstest.Created(t, scheme, created, ValidateManagedCluster), refused+"[1]")
 	created.Spec.Taints = []cluster.Taint{taint("v", "NoSelect"), taint("v", "NoSelectIfNew"), taint("v", "PreferNoSelect"), {Key: "b", Effect: "NoSelect"}}
 	if got := TaintWarnings(created); len(got) != 1 || !strings.Contains(got[0], "the key a.") {
 		t.Errorf("the warnings are %q", got)

@@ -6,7 +6,6 @@ package validation
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,42 +15,34 @@ import (
 // ValidateManagedClusterSet checks a new set.
 func ValidateManagedClusterSet(s *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	errs = append(errs, boundSetSpec(&s.Spec, &cluster.ManagedClusterSetSpec{}, field.NewPath("spec"))...)
-	return append(errs, validateManagedClusterSetSpec(s)...)
+	return append(errs, validateManagedClusterSetSpec(s, &cluster.ManagedClusterSetSpec{})...)
 }
 
 // ValidateManagedClusterSetUpdate checks a change of a set.
 func ValidateManagedClusterSetUpdate(s, old *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, boundSetSpec(&s.Spec, &old.Spec, field.NewPath("spec"))...)
-	return append(errs, validateManagedClusterSetSpec(s)...)
+	return append(errs, validateManagedClusterSetSpec(s, &old.Spec)...)
 }
 
 // ValidateManagedClusterSetStatusUpdate checks a change of a set's status.
 func ValidateManagedClusterSetStatusUpdate(s, old *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, boundConditions(s.Status.Conditions, old.Status.Conditions, field.NewPath("status"))...)
 	return append(errs, validateConditions(s.Status.Conditions, field.NewPath("status", "conditions"))...)
 }
 
-func validateManagedClusterSetSpec(s *cluster.ManagedClusterSet) field.ErrorList {
+func validateManagedClusterSetSpec(s *cluster.ManagedClusterSet, old *cluster.ManagedClusterSetSpec) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := validateClusterSelector(s, spec.Child("clusterSelector"))
-	seen := sets.New[string]()
+	errs := validateClusterSelector(s, &old.ClusterSelector, spec.Child("clusterSelector"))
 	for i, n := range s.Spec.ManagedNamespaces {
 		at := spec.Child("managedNamespaces").Index(i).Child("name")
 		for _, message := range validation.IsDNS1123Label(n.Name) {
 			errs = append(errs, field.Invalid(at, n.Name, message))
 		}
-		if seen.Has(n.Name) {
-			errs = append(errs, field.Duplicate(at, n.Name))
-		}
-		seen.Insert(n.Name)
 	}
 	return errs
 }
 
-func validateClusterSelector(set *cluster.ManagedClusterSet, path *field.Path) field.ErrorList {
+func validateClusterSelector(set *cluster.ManagedClusterSet, old *cluster.ManagedClusterSelector, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	s := &set.Spec.ClusterSelector
 	if s.SelectorType != cluster.ExclusiveLabel && s.ExclusiveLabel != nil {
@@ -69,6 +60,9 @@ func validateClusterSelector(set *cluster.ManagedClusterSet, path *field.Path) f
 	case cluster.ExclusiveLabel:
 		errs = append(errs, validateExclusiveLabel(s.ExclusiveLabel, path.Child("exclusiveLabel"))...)
 	case cluster.LabelSelector:
+		if s.LabelSelector != nil {
+			errs = append(errs, boundSelector(s.LabelSelector, old.LabelSelector, path.Child("labelSelector"))...)
+		}
 		errs = append(errs, metav1validation.ValidateLabelSelector(s.LabelSelector,
 			metav1validation.LabelSelectorValidationOptions{}, path.Child("labelSelector"))...)
 	default:
@@ -82,6 +76,7 @@ func validateExclusiveLabel(l *cluster.ManagedClusterLabel, path *field.Path) fi
 	if l == nil {
 		return field.ErrorList{field.Required(path, "selectorType ExclusiveLabel needs the label that selects the set's clusters")}
 	}
+	// The types of v1beta2 have no such field, and declare no bounds for it.
 	var errs field.ErrorList
 	switch {
 	case l.Key == "":

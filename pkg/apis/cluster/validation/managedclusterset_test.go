@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -108,8 +109,8 @@ func TestValidateManagedClusterSet_Selector(t *testing.T) {
 			[]string{forbidden + exclusivePath}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantErrors(t, ValidateManagedClusterSet(setWith(c.selector)), c.want...)
-			wantErrors(t, ValidateManagedClusterSetUpdate(setWith(c.selector), setWith(cluster.ManagedClusterSelector{})), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, setWith(c.selector), ValidateManagedClusterSet), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, setWith(c.selector), setWith(cluster.ManagedClusterSelector{}), ValidateManagedClusterSetUpdate), c.want...)
 		})
 	}
 }
@@ -134,26 +135,26 @@ func TestValidateManagedClusterSet_Name(t *testing.T) {
 	} {
 		set := setWith(c.selector)
 		set.Name = c.name
-		wantErrors(t, ValidateManagedClusterSet(set), c.want...)
+		wantErrors(t, boundstest.Created(t, scheme, set, ValidateManagedClusterSet), c.want...)
 	}
 	renamed := setWith(byName)
 	renamed.Name = "s2"
-	wantErrors(t, ValidateManagedClusterSetUpdate(renamed, setWith(byName)), invalid+"metadata.name")
+	wantErrors(t, boundstest.Updated(t, scheme, renamed, setWith(byName), ValidateManagedClusterSetUpdate), invalid+"metadata.name")
 }
 
 func TestValidateManagedClusterSet_ManagedNamespaces(t *testing.T) {
 	for _, c := range []struct{ names, want []string }{
 		{[]string{"a", "b"}, nil},
-		{[]string{"a", "a"}, []string{duplicate + "spec.managedNamespaces[1].name"}},
+		{[]string{"a", "a"}, []string{duplicate + "spec.managedNamespaces[1]"}},
 		{[]string{"A"}, []string{invalid + "spec.managedNamespaces[0].name"}},
 		{[]string{"a", "x.y"}, []string{invalid + "spec.managedNamespaces[1].name"}},
-		{[]string{strings.Repeat("x", 64)}, []string{invalid + "spec.managedNamespaces[0].name"}},
+		{[]string{strings.Repeat("x", 64)}, []string{tooLong + "spec.managedNamespaces[0].name"}},
 	} {
 		set := setWith(matching(nil))
 		for _, name := range c.names {
 			set.Spec.ManagedNamespaces = append(set.Spec.ManagedNamespaces, cluster.ManagedNamespaceConfig{Name: name})
 		}
-		wantErrors(t, ValidateManagedClusterSet(set), c.want...)
+		wantErrors(t, boundstest.Created(t, scheme, set, ValidateManagedClusterSet), c.want...)
 	}
 }
 
@@ -161,7 +162,7 @@ func TestValidateManagedClusterSetStatusUpdate(t *testing.T) {
 	testConditions(t, "status.conditions", func(conditions []metav1.Condition) field.ErrorList {
 		changed := setWith(matching(nil))
 		changed.Status.Conditions = conditions
-		return ValidateManagedClusterSetStatusUpdate(changed, setWith(matching(nil)))
+		return boundstest.Updated(t, scheme, changed, setWith(matching(nil)), ValidateManagedClusterSetStatusUpdate)
 	})
 }
 
@@ -183,24 +184,24 @@ func TestValidateManagedClusterSetBinding_NameMatchesSet(t *testing.T) {
 		if c.want != "" {
 			want = []string{c.want}
 		}
-		wantErrors(t, ValidateManagedClusterSetBinding(binding(c.name, c.set)), want...)
+		wantErrors(t, boundstest.Created(t, scheme, binding(c.name, c.set), ValidateManagedClusterSetBinding), want...)
 	}
 	unnamespaced := binding("dev", "dev")
 	unnamespaced.Namespace = ""
-	wantErrors(t, ValidateManagedClusterSetBinding(unnamespaced), required+"metadata.namespace")
+	wantErrors(t, boundstest.Created(t, scheme, unnamespaced, ValidateManagedClusterSetBinding), required+"metadata.namespace")
 }
 
 func TestValidateManagedClusterSetBindingUpdate_SetIsImmutable(t *testing.T) {
-	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", "dev"), binding("dev", "dev")))
-	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", "qa"), binding("dev", "dev")), invalid+"spec.clusterSet")
-	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("dev", ""), binding("dev", "dev")), invalid+"spec.clusterSet")
-	wantErrors(t, ValidateManagedClusterSetBindingUpdate(binding("qa", "dev"), binding("dev", "dev")), invalid+"metadata.name")
+	wantErrors(t, boundstest.Updated(t, scheme, binding("dev", "dev"), binding("dev", "dev"), ValidateManagedClusterSetBindingUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, binding("dev", "qa"), binding("dev", "dev"), ValidateManagedClusterSetBindingUpdate), invalid+"spec.clusterSet")
+	wantErrors(t, boundstest.Updated(t, scheme, binding("dev", ""), binding("dev", "dev"), ValidateManagedClusterSetBindingUpdate), required+"spec.clusterSet")
+	wantErrors(t, boundstest.Updated(t, scheme, binding("qa", "dev"), binding("dev", "dev"), ValidateManagedClusterSetBindingUpdate), invalid+"metadata.name")
 }
 
 func TestValidateManagedClusterSetBindingStatusUpdate(t *testing.T) {
 	testConditions(t, "status.conditions", func(conditions []metav1.Condition) field.ErrorList {
 		changed := binding("dev", "dev")
 		changed.Status.Conditions = conditions
-		return ValidateManagedClusterSetBindingStatusUpdate(changed, binding("dev", "dev"))
+		return boundstest.Updated(t, scheme, changed, binding("dev", "dev"), ValidateManagedClusterSetBindingStatusUpdate)
 	})
 }

@@ -13,12 +13,8 @@ import (
 // ValidateManagedClusterSetBinding checks a new binding.
 func ValidateManagedClusterSetBinding(b *cluster.ManagedClusterSetBinding) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&b.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	path := field.NewPath("spec", "clusterSet")
-	switch {
-	case b.Spec.ClusterSet == "":
-		errs = append(errs, field.Required(path, "must name the ManagedClusterSet, like metadata.name"))
-	case b.Spec.ClusterSet != b.Name:
-		errs = append(errs, field.Invalid(path, b.Spec.ClusterSet,
+	if b.Spec.ClusterSet != b.Name {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "clusterSet"), b.Spec.ClusterSet,
 			"The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet"))
 	}
 	return errs
@@ -33,6 +29,5 @@ func ValidateManagedClusterSetBindingUpdate(b, old *cluster.ManagedClusterSetBin
 // ValidateManagedClusterSetBindingStatusUpdate checks a change of a binding's status.
 func ValidateManagedClusterSetBindingStatusUpdate(b, old *cluster.ManagedClusterSetBinding) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&b.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, boundConditions(b.Status.Conditions, old.Status.Conditions, field.NewPath("status"))...)
 	return append(errs, validateConditions(b.Status.Conditions, field.NewPath("status", "conditions"))...)
 }

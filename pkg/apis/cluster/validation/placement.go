@@ -18,12 +18,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-const (
-	maxName            = validation.DNS1123SubdomainMaxLength
-	maxPrioritizerName = 63
-	maxWeight          = 10
-)
-
 var (
 	rateLimit = regexp.MustCompile(`^[0-9]+[hms]$`)
 
@@ -52,15 +46,7 @@ func ValidatePlacementUpdate(p, old *cluster.Placement) field.ErrorList {
 }
 
 func validatePlacementSpec(spec *cluster.PlacementSpec, path *field.Path) field.ErrorList {
-	sets := path.Child("clusterSets")
-	errs := bounds.Count(sets, len(spec.ClusterSets), 0, maxPlacementSets)
-	for i, name := range spec.ClusterSets {
-		errs = append(errs, validateLength(name, maxName, sets.Index(i))...)
-	}
-	if n := spec.NumberOfClusters; n != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*n), path.Child("numberOfClusters"))...)
-	}
-	errs = append(errs, validatePredicates(spec.Predicates, path.Child("predicates"))...)
+	errs := validatePredicates(spec.Predicates, path.Child("predicates"))
 	errs = append(errs, validatePrioritizerPolicy(&spec.PrioritizerPolicy, path.Child("prioritizerPolicy"))...)
 	errs = append(errs, validateSpreadConstraints(spec.SpreadPolicy.SpreadConstraints, path.Child("spreadPolicy", "spreadConstraints"))...)
 	errs = append(errs, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
@@ -70,17 +56,12 @@ func validatePlacementSpec(spec *cluster.PlacementSpec, path *field.Path) field.
 }
 
 func validatePredicates(predicates []cluster.ClusterPredicate, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(predicates), 0, maxPredicates)
+	var errs field.ErrorList
 	all := 0
 	for i := range predicates {
 		at, s := path.Index(i).Child("requiredClusterSelector"), &predicates[i].RequiredClusterSelector
 		errs = append(errs, validateLabelSelector(&s.LabelSelector, at.Child("labelSelector"))...)
 		errs = append(errs, validateClaims(&s.ClaimSelector, at.Child("claimSelector"))...)
-		expressions := at.Child("celSelector", "celExpressions")
-		errs = append(errs, bounds.Count(expressions, len(s.CelSelector.CelExpressions), 0, maxExpressions)...)
-		for j, expression := range s.CelSelector.CelExpressions {
-			errs = append(errs, validateLength(expression, maxExpression, expressions.Index(j))...)
-		}
 		all += len(s.CelSelector.CelExpressions)
 	}
 	if all > maxAllExpressions {
@@ -90,7 +71,7 @@ func validatePredicates(predicates []cluster.ClusterPredicate, path *field.Path)
 }
 
 func validateLabelSelector(s *metav1.LabelSelector, path *field.Path) field.ErrorList {
-	if errs := boundSelector(s, &metav1.LabelSelector{}, path); len(errs) > 0 {
+	if errs := boundSelector(s, nil, path); len(errs) > 0 {
 		return errs
 	}
 	return metav1validation.ValidateLabelSelector(s, strictLabels, path)
@@ -99,7 +80,7 @@ func validateLabelSelector(s *metav1.LabelSelector, path *field.Path) field.Erro
 // validateClaims holds requirements on claims to what requirements on labels are held to: that is how they are compared.
 func validateClaims(s *cluster.ClusterClaimSelector, path *field.Path) field.ErrorList {
 	at := path.Child("matchExpressions")
-	errs := boundRequirements(s.MatchExpressions, nil, at)
+	errs := boundValues(s.MatchExpressions, nil, at)
 	if len(errs) > 0 {
 		return errs
 	}
@@ -112,23 +93,14 @@ func validateClaims(s *cluster.ClusterClaimSelector, path *field.Path) field.Err
 func validatePrioritizerPolicy(policy *cluster.PrioritizerPolicy, path *field.Path) field.ErrorList {
 	errs := oneOf(policy.Mode, policyModes, path.Child("mode"))
 	configurations := path.Child("configurations")
-	errs = append(errs, bounds.Count(configurations, len(policy.Configurations), 0, maxPrioritizers)...)
 	for i := range policy.Configurations {
-		c, at := &policy.Configurations[i], configurations.Index(i)
-		if c.Weight != nil && (*c.Weight < -maxWeight || *c.Weight > maxWeight) {
-			errs = append(errs, field.Invalid(at.Child("weight"), *c.Weight, fmt.Sprintf("must be between -%d and %d", maxWeight, maxWeight)))
-		}
-		errs = append(errs, validateCoordinate(c.ScoreCoordinate, at.Child("scoreCoordinate"))...)
+		errs = append(errs, validateCoordinate(policy.Configurations[i].ScoreCoordinate, configurations.Index(i).Child("scoreCoordinate"))...)
 	}
 	return errs
 }
 
 func validateCoordinate(c *cluster.ScoreCoordinate, path *field.Path) field.ErrorList {
-	if c == nil {
-		return field.ErrorList{field.Required(path, "must name the prioritizer, such as {builtIn: Balance}")}
-	}
 	errs := oneOf(c.Type, scoreTypes, path.Child("type"))
-	errs = append(errs, bounds.Length(path.Child("builtIn"), c.BuiltIn, 0, maxPrioritizerName)...)
 	switch c.Type {
 	case cluster.ScoreCoordinateTypeBuiltIn:
 		if c.BuiltIn == "" {
@@ -140,17 +112,10 @@ func validateCoordinate(c *cluster.ScoreCoordinate, path *field.Path) field.Erro
 			errs = append(errs, field.Required(path.Child("addOn"), "type AddOn needs the name of the AddOnPlacementScores, and that of a score in them"))
 		}
 	}
-	if c.AddOn != nil {
-		errs = append(errs, validateLength(c.AddOn.ResourceName, maxName, path.Child("addOn", "resourceName"))...)
-		errs = append(errs, validateLength(c.AddOn.ScoreName, maxName, path.Child("addOn", "scoreName"))...)
-	}
 	return errs
 }
 
 func validateRateLimit(limit string, path *field.Path) field.ErrorList {
-	if len(limit) > maxRateLimit {
-		return field.ErrorList{field.TooLong(path, "" /* it is long */, maxRateLimit)}
-	}
 	if _, err := time.ParseDuration(limit); err != nil || !rateLimit.MatchString(limit) {
 		return field.ErrorList{field.Invalid(path, limit, "must be a whole number and h, m or s, such as 30s")}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -84,7 +85,7 @@ func TestValidatePlacement(t *testing.T) {
 	}{
 		"defaults":        {func(*cluster.PlacementSpec) {}, nil},
 		"sets":            {func(s *cluster.PlacementSpec) { s.ClusterSets = []string{"dev", "qa"} }, nil},
-		"a nameless set":  {func(s *cluster.PlacementSpec) { s.ClusterSets = []string{"dev", ""} }, []string{required + "spec.clusterSets[1]"}},
+		"a nameless set":  {func(s *cluster.PlacementSpec) { s.ClusterSets = []string{"dev", ""} }, []string{tooShort + "spec.clusterSets[1]"}},
 		"no cluster":      {func(s *cluster.PlacementSpec) { s.NumberOfClusters = new(int32(0)) }, nil},
 		"below no number": {func(s *cluster.PlacementSpec) { s.NumberOfClusters = new(int32(-1)) }, []string{invalid + "spec.numberOfClusters"}},
 		"another order":   {func(s *cluster.PlacementSpec) { s.SortBy = "Name" }, []string{unsupported + "spec.sortBy"}},
@@ -103,7 +104,7 @@ func TestValidatePlacement(t *testing.T) {
 		"a claim in nothing": {predicate(cluster.ClusterSelector{ClaimSelector: cluster.ClusterClaimSelector{MatchExpressions: requirement("In").MatchExpressions}}),
 			[]string{required + selector0 + "claimSelector.matchExpressions[0].values"}},
 		"no expression":                        {predicate(cluster.ClusterSelector{CelSelector: cluster.ClusterCelSelector{CelExpressions: []string{}}}), nil},
-		"an empty expression":                  {predicate(cluster.ClusterSelector{CelSelector: cluster.ClusterCelSelector{CelExpressions: []string{""}}}), []string{required + selector0 + "celSelector.celExpressions[0]"}},
+		"an empty expression":                  {predicate(cluster.ClusterSelector{CelSelector: cluster.ClusterCelSelector{CelExpressions: []string{""}}}), []string{tooShort + selector0 + "celSelector.celExpressions[0]"}},
 		"too many expressions of one selector": {predicate(expressions(17)), []string{tooMany + selector0 + "celSelector.celExpressions"}},
 		"too many expressions of all selectors": {func(s *cluster.PlacementSpec) {
 			for range 5 {
@@ -152,9 +153,9 @@ func TestValidatePlacement(t *testing.T) {
 			[]string{invalid + tolerated + "tolerationSeconds"}},
 
 		"a group":           {group("canary"), nil},
-		"no name":           {group(""), []string{required + groups + "decisionGroups[0].groupName"}},
-		"a letter":          {group("a"), []string{invalid + groups + "decisionGroups[0].groupName"}},
-		"a long name":       {group(strings.Repeat("a", 64)), []string{invalid + groups + "decisionGroups[0].groupName"}},
+		"no name":           {group(""), []string{tooShort + groups + "decisionGroups[0].groupName"}},
+		"a letter":          {group("a"), []string{tooShort + groups + "decisionGroups[0].groupName"}},
+		"a long name":       {group(strings.Repeat("a", 64)), []string{tooLong + groups + "decisionGroups[0].groupName"}},
 		"groups of two":     {groupsOf(intstr.FromInt32(2)), nil},
 		"of a text":         {groupsOf(intstr.FromString("2")), nil},
 		"of a part":         {groupsOf(intstr.FromString("25%")), nil},
@@ -167,8 +168,8 @@ func TestValidatePlacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := validPlacement()
 			c.change(&p.Spec)
-			wantErrors(t, ValidatePlacement(p), slices.Clone(c.want)...)
-			wantErrors(t, ValidatePlacementUpdate(p, validPlacement()), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, p, ValidatePlacement), slices.Clone(c.want)...)
+			wantErrors(t, boundstest.Updated(t, scheme, p, validPlacement(), ValidatePlacementUpdate), c.want...)
 		})
 	}
 }
@@ -180,6 +181,6 @@ func TestValidatePlacement_NameIsLabelValue(t *testing.T) {
 		strings.Repeat("a", 64): {invalid + "metadata.name"}, strings.Repeat("a.", 40) + "a": {invalid + "metadata.name"},
 	} {
 		p.Name = name
-		wantErrors(t, ValidatePlacement(p), want...)
+		wantErrors(t, boundstest.Created(t, scheme, p, ValidatePlacement), want...)
 	}
 }

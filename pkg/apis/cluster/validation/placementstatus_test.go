@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -17,7 +18,7 @@ func TestValidatePlacementStatusUpdate(t *testing.T) {
 	validate := func(change func(*cluster.PlacementStatus)) field.ErrorList {
 		p := validPlacement()
 		change(&p.Status)
-		return ValidatePlacementStatusUpdate(p, validPlacement())
+		return boundstest.Updated(t, scheme, p, validPlacement(), ValidatePlacementStatusUpdate)
 	}
 	group := func(change func(*cluster.DecisionGroupStatus)) func(*cluster.PlacementStatus) {
 		g := cluster.DecisionGroupStatus{DecisionGroupName: "canary", Decisions: []string{"web-decision-1"}, ClustersCount: 3}
@@ -63,7 +64,7 @@ func TestValidatePlacementDecisionStatusUpdate(t *testing.T) {
 			old := &cluster.PlacementDecision{ObjectMeta: stored("web-decision-1")}
 			d := old.DeepCopy()
 			d.Status.Decisions = c.decisions
-			wantErrors(t, ValidatePlacementDecisionStatusUpdate(d, old), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, d, old, ValidatePlacementDecisionStatusUpdate), c.want...)
 		})
 	}
 }
@@ -73,7 +74,7 @@ func TestValidateAddOnPlacementScoreStatusUpdate(t *testing.T) {
 		old := &cluster.AddOnPlacementScore{ObjectMeta: stored("load")}
 		s := old.DeepCopy()
 		change(&s.Status)
-		return ValidateAddOnPlacementScoreStatusUpdate(s, old)
+		return boundstest.Updated(t, scheme, s, old, ValidateAddOnPlacementScoreStatusUpdate)
 	}
 	for name, c := range map[string]struct {
 		scores []cluster.AddOnPlacementScoreItem
@@ -84,7 +85,7 @@ func TestValidateAddOnPlacementScoreStatusUpdate(t *testing.T) {
 		"too low":   {[]cluster.AddOnPlacementScoreItem{{Name: "cpu", Value: -101}}, []string{invalid + "status.scores[0].value"}},
 		"nameless":  {[]cluster.AddOnPlacementScoreItem{{}}, []string{required + "status.scores[0].name"}},
 		"too long":  {[]cluster.AddOnPlacementScoreItem{{Name: strings.Repeat("a", 254)}}, []string{tooLong + "status.scores[0].name"}},
-		"twice":     {[]cluster.AddOnPlacementScoreItem{{Name: "cpu"}, {Name: "cpu"}}, []string{duplicate + "status.scores[1].name"}},
+		"twice":     {[]cluster.AddOnPlacementScoreItem{{Name: "cpu"}, {Name: "cpu"}}, []string{duplicate + "status.scores[1]"}},
 		"very many": {some(513, func(i int) cluster.AddOnPlacementScoreItem { return cluster.AddOnPlacementScoreItem{Name: number(i)} }), []string{tooMany + "status.scores"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestValidateClusterClaim(t *testing.T) {
 		"x": nil, strings.Repeat("x", 1024): nil, "": {required + "spec.value"}, strings.Repeat("x", 1025): {tooLong + "spec.value"},
 	} {
 		c := &cluster.ClusterClaim{ObjectMeta: stored("id.k8s.io"), Spec: cluster.ClusterClaimSpec{Value: value}}
-		wantErrors(t, ValidateClusterClaim(c), append([]string{}, want...)...)
-		wantErrors(t, ValidateClusterClaimUpdate(c, c), want...)
+		wantErrors(t, boundstest.Created(t, scheme, c, ValidateClusterClaim), append([]string{}, want...)...)
+		wantErrors(t, boundstest.Updated(t, scheme, c, &cluster.ClusterClaim{ObjectMeta: c.ObjectMeta, Spec: cluster.ClusterClaimSpec{Value: "old"}}, ValidateClusterClaimUpdate), want...)
 	}
 }

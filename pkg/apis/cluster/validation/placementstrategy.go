@@ -6,11 +6,9 @@ package validation
 import (
 	"regexp"
 
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -29,15 +27,13 @@ var (
 )
 
 func validateSpreadConstraints(constraints []cluster.SpreadConstraintsTerm, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(constraints), 0, maxSpreadConstraints)
+	var errs field.ErrorList
 	for i := range constraints {
 		c, at := &constraints[i], path.Index(i)
-		key := validateLength(c.TopologyKey, maxTaintKey, at.Child("topologyKey"))
-		if len(key) == 0 && !topologyKey.MatchString(c.TopologyKey) {
-			key = append(key, field.Invalid(at.Child("topologyKey"), c.TopologyKey,
+		if !topologyKey.MatchString(c.TopologyKey) {
+			errs = append(errs, field.Invalid(at.Child("topologyKey"), c.TopologyKey,
 				"must be the key of a label, or the name of a claim that could be one"))
 		}
-		errs = append(errs, key...)
 		if c.TopologyKeyType == "" {
 			errs = append(errs, field.Required(at.Child("topologyKeyType"), "must be Label or Claim"))
 		} else {
@@ -52,7 +48,7 @@ func validateSpreadConstraints(constraints []cluster.SpreadConstraintsTerm, path
 }
 
 func validateTolerations(tolerations []cluster.Toleration, path *field.Path) field.ErrorList {
-	errs := bounds.Count(path, len(tolerations), 0, maxTolerations)
+	var errs field.ErrorList
 	for i := range tolerations {
 		errs = append(errs, validateToleration(&tolerations[i], path.Index(i))...)
 	}
@@ -64,35 +60,24 @@ func validateToleration(t *cluster.Toleration, path *field.Path) field.ErrorList
 	switch {
 	case t.Key == "" && t.Operator != cluster.TolerationOpExists:
 		errs = append(errs, field.Invalid(path.Child("operator"), t.Operator, "If the key is empty, operator must be Exists."))
-	case len(t.Key) > maxTaintKey:
-		errs = append(errs, field.TooLong(path.Child("key"), "" /* it is long */, maxTaintKey))
 	case t.Key != "" && !taintKey.MatchString(t.Key):
 		errs = append(errs, field.Invalid(path.Child("key"), t.Key, "must be a qualified name, with an optional DNS subdomain and '/' before it"))
 	}
-	switch {
-	case len(t.Value) > maxTaintValue:
-		errs = append(errs, field.TooLong(path.Child("value"), "" /* it is long */, maxTaintValue))
-	case t.Operator == cluster.TolerationOpExists && t.Value != "":
+	if t.Operator == cluster.TolerationOpExists && t.Value != "" {
 		errs = append(errs, field.Invalid(path.Child("value"), t.Value, "If the operator is Exists, the value should be empty."))
 	}
 	if t.Effect != "" {
 		errs = append(errs, oneOf(t.Effect, taintEffects, path.Child("effect"))...)
-	}
-	if s := t.TolerationSeconds; s != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(*s, path.Child("tolerationSeconds"))...)
 	}
 	return errs
 }
 
 func validateGroupStrategy(s *cluster.GroupStrategy, path *field.Path) field.ErrorList {
 	groups := path.Child("decisionGroups")
-	errs := bounds.Count(groups, len(s.DecisionGroups), 0, maxNamedGroups)
+	var errs field.ErrorList
 	for i := range s.DecisionGroups {
 		g, at := &s.DecisionGroups[i], groups.Index(i)
-		switch {
-		case g.GroupName == "":
-			errs = append(errs, field.Required(at.Child("groupName"), "a group needs a name of 2 to 63 characters"))
-		case !groupName.MatchString(g.GroupName):
+		if !groupName.MatchString(g.GroupName) {
 			errs = append(errs, field.Invalid(at.Child("groupName"), g.GroupName,
 				"must be 2 to 63 letters, digits, '-', '_' or '.', and begin and end with a letter or digit"))
 		}

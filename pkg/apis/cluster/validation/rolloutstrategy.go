@@ -9,16 +9,9 @@ import (
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-)
-
-const (
-	maxMandatoryGroups = 64
-	maxDeadline        = 16
 )
 
 var (
@@ -36,13 +29,11 @@ func ValidateRolloutStrategy(s *cluster.RolloutStrategy, path *field.Path) field
 	if p := s.Progressive; p != nil {
 		at := path.Child("progressive")
 		errs = append(errs, validateRolloutConfig(&p.RolloutConfig, at)...)
-		errs = append(errs, validateMandatoryGroups(p.MandatoryDecisionGroups.MandatoryDecisionGroups, at)...)
 		errs = append(errs, validateNumberOrPercent(p.MaxConcurrency, at.Child("maxConcurrency"))...)
 	}
 	if p := s.ProgressivePerGroup; p != nil {
 		at := path.Child("progressivePerGroup")
 		errs = append(errs, validateRolloutConfig(&p.RolloutConfig, at)...)
-		errs = append(errs, validateMandatoryGroups(p.MandatoryDecisionGroups.MandatoryDecisionGroups, at)...)
 	}
 	return errs
 }
@@ -57,9 +48,6 @@ func validateRolloutConfig(c *cluster.RolloutConfig, path *field.Path) field.Err
 }
 
 func validateDeadline(deadline string, path *field.Path) field.ErrorList {
-	if len(deadline) > maxDeadline {
-		return field.ErrorList{field.TooLong(path, "" /* it is long */, maxDeadline)}
-	}
 	_, err := time.ParseDuration(deadline)
 	if deadline != "None" && (err != nil || !rolloutDeadline.MatchString(deadline)) {
 		return field.ErrorList{field.Invalid(path, deadline, "must be None, or hours, minutes and seconds, such as 30m or 1h30m")}
@@ -78,14 +66,4 @@ func validateNumberOrPercent(value intstr.IntOrString, path *field.Path) field.E
 		return field.ErrorList{field.Invalid(path, value.StrVal, `must be a number, 0 or more, or a percentage from "0%" to "100%"`)}
 	}
 	return nil
-}
-
-func validateMandatoryGroups(groups []cluster.MandatoryDecisionGroup, path *field.Path) field.ErrorList {
-	at := path.Child("mandatoryDecisionGroups")
-	errs := bounds.Count(at, len(groups), 0, maxMandatoryGroups)
-	for i := range groups {
-		errs = append(errs, bounds.Length(at.Index(i).Child("groupName"), groups[i].GroupName, 0, validation.LabelValueMaxLength)...)
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(groups[i].GroupIndex), at.Index(i).Child("groupIndex"))...)
-	}
-	return errs
 }

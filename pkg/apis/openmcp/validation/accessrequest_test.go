@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
@@ -137,8 +138,8 @@ func TestAccessRequest(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			r := validAccessRequest()
 			c.change(r)
-			wantErrors(t, created(t, r, ValidateAccessRequest), c.want...)
-			wantErrors(t, updated(t, r, validAccessRequest(), ValidateAccessRequestUpdate), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, r, ValidateAccessRequest), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, r, validAccessRequest(), ValidateAccessRequestUpdate), c.want...)
 		})
 	}
 }
@@ -160,7 +161,7 @@ func TestAccessRequest_ReferencesAreImmutable(t *testing.T) {
 			old, changed := validAccessRequest(), validAccessRequest()
 			set(old, c.from)
 			set(changed, c.to)
-			wantErrors(t, updated(t, changed, old, ValidateAccessRequestUpdate), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, changed, old, ValidateAccessRequestUpdate), c.want...)
 		}
 	}
 }
@@ -182,8 +183,8 @@ func TestAccessRequest_TTL(t *testing.T) {
 	} {
 		r := validAccessRequest()
 		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(creation), &duration.Duration{Duration: c.ttl}
-		wantErrors(t, created(t, r, ValidateAccessRequest), c.want...)
-		wantErrors(t, updated(t, r, validAccessRequest(), ValidateAccessRequestUpdate))
+		wantErrors(t, boundstest.Created(t, scheme, r, ValidateAccessRequest), c.want...)
+		wantErrors(t, boundstest.Updated(t, scheme, r, validAccessRequest(), ValidateAccessRequestUpdate))
 		got := strings.Join(AccessRequestWarnings(r, creation.Add(c.age)), "\n")
 		if !strings.HasPrefix(got, c.warning) || (got == "") != (c.warning == "") {
 			t.Errorf("%s after %s: warned %q, want %q", c.ttl, c.age, got, c.warning)

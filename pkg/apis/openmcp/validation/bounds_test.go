@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
@@ -60,9 +61,9 @@ func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 		}
 		return func(now, before int) field.ErrorList {
 			if before < 0 {
-				return created(t, of(now), ValidateClusterProfile)
+				return boundstest.Created(t, scheme, of(now), ValidateClusterProfile)
 			}
-			return updated(t, of(now), of(before), ValidateClusterProfileUpdate)
+			return boundstest.Updated(t, scheme, of(now), of(before), ValidateClusterProfileUpdate)
 		}
 	}
 	aCluster := func(fill func(*openmcp.Cluster, int)) func(now, before int) field.ErrorList {
@@ -73,9 +74,9 @@ func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 		}
 		return func(now, before int) field.ErrorList {
 			if before < 0 {
-				return append(created(t, of(now), ValidateCluster), updated(t, of(now), of(0), ValidateClusterStatusUpdate)...)
+				return append(boundstest.Created(t, scheme, of(now), ValidateCluster), boundstest.Updated(t, scheme, of(now), of(0), ValidateClusterStatusUpdate)...)
 			}
-			return append(updated(t, of(now), of(before), ValidateClusterUpdate), updated(t, of(now), of(before), ValidateClusterStatusUpdate)...)
+			return append(boundstest.Updated(t, scheme, of(now), of(before), ValidateClusterUpdate), boundstest.Updated(t, scheme, of(now), of(before), ValidateClusterStatusUpdate)...)
 		}
 	}
 	access := func(fill func(*openmcp.AccessRequest, int)) func(now, before int) field.ErrorList {
@@ -90,9 +91,9 @@ func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 		}
 		return func(now, before int) field.ErrorList {
 			if before < 0 {
-				return append(created(t, of(now), ValidateAccessRequest), updated(t, of(now), of(0), ValidateAccessRequestStatusUpdate)...)
+				return append(boundstest.Created(t, scheme, of(now), ValidateAccessRequest), boundstest.Updated(t, scheme, of(now), of(0), ValidateAccessRequestStatusUpdate)...)
 			}
-			return append(updated(t, of(now), of(before), ValidateAccessRequestUpdate), updated(t, of(now), of(before), ValidateAccessRequestStatusUpdate)...)
+			return append(boundstest.Updated(t, scheme, of(now), of(before), ValidateAccessRequestUpdate), boundstest.Updated(t, scheme, of(now), of(before), ValidateAccessRequestStatusUpdate)...)
 		}
 	}
 	token := func(fill func(*openmcp.TokenConfig, int)) func(now, before int) field.ErrorList {
@@ -120,7 +121,7 @@ func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 			r, old := &openmcp.ClusterRequest{ObjectMeta: m}, &openmcp.ClusterRequest{ObjectMeta: m}
 			fill(&r.Status, now)
 			fill(&old.Status, max(before, 0))
-			return updated(t, r, old, ValidateClusterRequestStatusUpdate)
+			return boundstest.Updated(t, scheme, r, old, ValidateClusterRequestStatusUpdate)
 		}
 	}
 	// Beyond these, a stored value may stay and shrink. Declared bounds only accept a value that has not changed.
@@ -215,7 +216,7 @@ func TestBounds_OfEveryFieldOfOthers(t *testing.T) {
 		}
 	}
 	long := &openmcp.ClusterRequest{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n"}, Spec: openmcp.ClusterRequestSpec{Purpose: letters(254)}}
-	if errs := created(t, long, ValidateClusterRequest); len(errs) != 1 || errs[0].Type != field.ErrorTypeTooLong {
+	if errs := boundstest.Created(t, scheme, long, ValidateClusterRequest); len(errs) != 1 || errs[0].Type != field.ErrorTypeTooLong {
 		t.Errorf("a huge purpose: %v", errs)
 	}
 }

@@ -14,35 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
-	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-var scheme = func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	return scheme
-}()
-
-// created validates a new object as the API server does: the declared bounds, and then the rest.
-func created[T runtime.Object](t *testing.T, object T, validate func(T) field.ErrorList) field.ErrorList {
-	t.Helper()
-	if errs := bounds.Declared(t.Context(), scheme, v1alpha1.SchemeGroupVersion, object, nil); len(errs) > 0 {
-		return errs
-	}
-	return validate(object)
-}
-
-// updated validates an update as the API server does: the declared bounds, and then the rest.
-func updated[T runtime.Object](t *testing.T, object, old T, validate func(object, old T) field.ErrorList) field.ErrorList {
-	t.Helper()
-	if errs := bounds.Declared(t.Context(), scheme, v1alpha1.SchemeGroupVersion, object, old); len(errs) > 0 {
-		return errs
-	}
-	return validate(object, old)
-}
+var scheme = boundstest.Scheme(install.Install)
 
 // wantErrors compares what errors say with the beginnings of what is wanted.
 func wantErrors(t *testing.T, errs field.ErrorList, want ...string) {
@@ -103,8 +80,8 @@ func TestClusterProfile(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			p := validProfile()
 			c.change(p)
-			wantErrors(t, created(t, p, ValidateClusterProfile), c.want...)
-			wantErrors(t, updated(t, p, validProfile(), ValidateClusterProfileUpdate), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, p, ValidateClusterProfile), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, p, validProfile(), ValidateClusterProfileUpdate), c.want...)
 		})
 	}
 	long := validProfile()
@@ -112,7 +89,7 @@ func TestClusterProfile(t *testing.T) {
 		t.Errorf("warns of a good name: %q", got)
 	}
 	long.Name = strings.Repeat("x", 64)
-	wantErrors(t, created(t, long, ValidateClusterProfile))
+	wantErrors(t, boundstest.Created(t, scheme, long, ValidateClusterProfile))
 	if got := ClusterProfileWarnings(long); len(got) != 1 || !strings.HasPrefix(got[0], "metadata.name: ") {
 		t.Errorf("of a name that is no label: %q", got)
 	}
@@ -137,22 +114,22 @@ func TestCluster(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			cluster := validCluster()
 			c.change(cluster)
-			wantErrors(t, created(t, cluster, ValidateCluster), c.want...)
-			wantErrors(t, updated(t, cluster, validCluster(), ValidateClusterUpdate), c.want...)
+			wantErrors(t, boundstest.Created(t, scheme, cluster, ValidateCluster), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, cluster, validCluster(), ValidateClusterUpdate), c.want...)
 		})
 	}
 	none, other := validCluster(), validCluster()
 	none.Spec.Profile, other.Spec.Profile = "", "other"
-	wantErrors(t, created(t, none, ValidateCluster), "spec.profile: Required value")
-	wantErrors(t, created(t, other, ValidateCluster))
-	wantErrors(t, updated(t, other, validCluster(), ValidateClusterUpdate), `spec.profile: Invalid value: "other": profile is immutable`)
+	wantErrors(t, boundstest.Created(t, scheme, none, ValidateCluster), "spec.profile: Required value")
+	wantErrors(t, boundstest.Created(t, scheme, other, ValidateCluster))
+	wantErrors(t, boundstest.Updated(t, scheme, other, validCluster(), ValidateClusterUpdate), `spec.profile: Invalid value: "other": profile is immutable`)
 }
 
 func TestClusterRequest(t *testing.T) {
-	wantErrors(t, created(t, validClusterRequest(), ValidateClusterRequest))
+	wantErrors(t, boundstest.Created(t, scheme, validClusterRequest(), ValidateClusterRequest))
 	none := validClusterRequest()
 	none.Spec.Purpose = ""
-	wantErrors(t, created(t, none, ValidateClusterRequest), "spec.purpose: Required value")
+	wantErrors(t, boundstest.Created(t, scheme, none, ValidateClusterRequest), "spec.purpose: Required value")
 	for what, change := range map[string]func(*openmcp.ClusterRequest){
 		"purpose": func(r *openmcp.ClusterRequest) { r.Spec.Purpose = "other" },
 		"waiting": func(r *openmcp.ClusterRequest) { r.Spec.WaitForClusterDeletion = new(false) },
@@ -160,12 +137,12 @@ func TestClusterRequest(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			changed := validClusterRequest()
 			change(changed)
-			wantErrors(t, updated(t, changed, validClusterRequest(), ValidateClusterRequestUpdate), "spec: Invalid value: spec is immutable")
+			wantErrors(t, boundstest.Updated(t, scheme, changed, validClusterRequest(), ValidateClusterRequestUpdate), "spec: Invalid value: spec is immutable")
 		})
 	}
 	labelled := validClusterRequest()
 	labelled.Labels = map[string]string{"a": "b"}
-	wantErrors(t, updated(t, labelled, validClusterRequest(), ValidateClusterRequestUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, labelled, validClusterRequest(), ValidateClusterRequestUpdate))
 }
 
 func TestClusterRequestStatus_ClusterIsSetOnce(t *testing.T) {
@@ -177,16 +154,16 @@ func TestClusterRequestStatus_ClusterIsSetOnce(t *testing.T) {
 		}
 		return r
 	}
-	wantErrors(t, updated(t, given("a"), given(""), ValidateClusterRequestStatusUpdate))
-	wantErrors(t, updated(t, given("a"), given("a"), ValidateClusterRequestStatusUpdate))
-	wantErrors(t, updated(t, given("b"), given("a"), ValidateClusterRequestStatusUpdate), `status.cluster: Invalid value: "ns/b": cluster is immutable`)
-	wantErrors(t, updated(t, given(""), given("a"), ValidateClusterRequestStatusUpdate), "status: Invalid value: cluster may not be removed once set")
+	wantErrors(t, boundstest.Updated(t, scheme, given("a"), given(""), ValidateClusterRequestStatusUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, given("a"), given("a"), ValidateClusterRequestStatusUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, given("b"), given("a"), ValidateClusterRequestStatusUpdate), `status.cluster: Invalid value: "ns/b": cluster is immutable`)
+	wantErrors(t, boundstest.Updated(t, scheme, given(""), given("a"), ValidateClusterRequestStatusUpdate), "status: Invalid value: cluster may not be removed once set")
 	lost := given("")
 	lost.Status = openmcp.ClusterRequestStatus{}
-	wantErrors(t, updated(t, lost, given("a"), ValidateClusterRequestStatusUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, lost, given("a"), ValidateClusterRequestStatusUpdate))
 	nameless := given("a")
 	nameless.Status.Cluster = &openmcp.ObjectReference{}
-	wantErrors(t, updated(t, nameless, given(""), ValidateClusterRequestStatusUpdate), "status.cluster.name: Required value", "status.cluster.namespace: Required value")
+	wantErrors(t, boundstest.Updated(t, scheme, nameless, given(""), ValidateClusterRequestStatusUpdate), "status.cluster.name: Required value", "status.cluster.namespace: Required value")
 }
 
 func TestStatus(t *testing.T) {
@@ -230,14 +207,14 @@ func TestStatus(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			cluster := validCluster()
 			c.change(cluster)
-			wantErrors(t, updated(t, cluster, validCluster(), ValidateClusterStatusUpdate), c.want...)
+			wantErrors(t, boundstest.Updated(t, scheme, cluster, validCluster(), ValidateClusterStatusUpdate), c.want...)
 		})
 	}
 	access := validAccessRequest()
 	access.Status.SecretRef, access.Status.ObservedGeneration = &openmcp.LocalObjectReference{Name: "a.kubeconfig"}, -1
-	wantErrors(t, updated(t, access, validAccessRequest(), ValidateAccessRequestStatusUpdate), "status.observedGeneration: Invalid value: -1")
+	wantErrors(t, boundstest.Updated(t, scheme, access, validAccessRequest(), ValidateAccessRequestStatusUpdate), "status.observedGeneration: Invalid value: -1")
 	access.Status.ObservedGeneration = 1
-	wantErrors(t, updated(t, access, validAccessRequest(), ValidateAccessRequestStatusUpdate))
+	wantErrors(t, boundstest.Updated(t, scheme, access, validAccessRequest(), ValidateAccessRequestStatusUpdate))
 }
 
 func rule() rbacv1.PolicyRule {

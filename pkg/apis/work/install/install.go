@@ -11,9 +11,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	_ "github.com/clusterhub/clusterhub/pkg/apis/work/validation/v1" // registers the validation of declared bounds
+	_ "github.com/clusterhub/clusterhub/pkg/apis/work/validation/v1alpha1"
 )
 
-// Install adds the internal and the served versions, in the order of preference for clients.
+// Install adds the internal and the served versions, in the order of preference for clients, and the validation of bounds.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(work.AddToScheme(scheme))
 	utilruntime.Must(v1.AddToScheme(scheme))

@@ -117,12 +117,14 @@ type ConditionRule struct {
 	// of a Job. With CEL, the condition is True if all celExpressions are true. Required.
 	// +required
 	Type ConditionRuleType `json:"type"`
-	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 bytes. The variable object is the object. Used
+	// celExpressions are CEL expressions that evaluate to a boolean: at most 16, each of 1 to 4096 characters. The variable object is the object. Used
 	// only if type is CEL. A write is rejected if an expression is invalid or has another type, or if its new expressions have more than 65536 bytes
 	// in total; an unknown function causes a warning.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=4096
 	CelExpressions []string `json:"celExpressions,omitempty"`
 	// message is the message of the condition, at most 4096 characters.
 	// +optional
@@ -213,17 +215,23 @@ type IgnoreField struct {
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=1024
 	JSONPaths []string `json:"jsonPaths,omitempty"`
 	// jsonPointers are JSON pointers (RFC 6901) to fields, such as /spec/replicas: at most 128, each of 1 to 1024 characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=1024
 	JSONPointers []string `json:"jsonPointers,omitempty"`
 	// jqPathExpressions are jq path expressions of fields, such as .spec.containers[] | select(.name == "a") | .image: at most 128, each of 1 to 1024
 	// characters.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=128
+	// +k8s:validation:items:minLength=1
+	// +k8s:validation:items:maxLength=1024
 	JQPathExpressions []string `json:"jqPathExpressions,omitempty"`
 }
 

@@ -48,6 +48,7 @@ type ManifestWorkReplicaSetRevisionSpec struct {
 	Revision int64 `json:"revision"`
 	// manifestWorkTemplate is the template of the works. Required.
 	// +required
+	// +k8s:opaqueType
 	ManifestWorkTemplate workv1.ManifestWorkSpec `json:"manifestWorkTemplate"`
 }
 

@@ -140,14 +140,14 @@ func pathSegment(name string, prefix bool) []string {
 }
 
 // shortMessage is the beginning of a message that may quote what was sent.
-func shortMessage(message string) string { return message[:min(len(message), maxPath)] }
+func shortMessage(message string) string { return message[:min(len(message), 1024)] }
 
 func validateType(object map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	version, _ := object["apiVersion"].(string)
 	if version == "" {
 		errs = append(errs, field.Required(at.Child("apiVersion"), "must not be empty"))
-	} else if _, err := schema.ParseGroupVersion(version); err != nil || len(version) > 2*maxName {
+	} else if _, err := schema.ParseGroupVersion(version); err != nil || len(version) > 2*validation.DNS1123SubdomainMaxLength {
 		errs = append(errs, field.Invalid(at.Child("apiVersion"), field.OmitValueType{}, "must be a version, such as v1, or a group and a version, such as apps/v1"))
 	}
 	kind, _ := object["kind"].(string)

@@ -65,27 +65,7 @@ func validateDeleteOption(o *work.DeleteOption, path *field.Path) field.ErrorLis
 	if o == nil {
 		return nil
 	}
-	errs := bounds.OneOf(path.Child("propagationPolicy"), o.PropagationPolicy, propagationPolicies)
-	if ttl := o.TTLSecondsAfterFinished; ttl != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(*ttl, path.Child("ttlSecondsAfterFinished"))...)
-	}
-	if o.SelectivelyOrphan == nil {
-		return errs
-	}
-	rules := path.Child("selectivelyOrphans", "orphaningRules")
-	errs = append(errs, bounds.Count(rules, len(o.SelectivelyOrphan.OrphaningRules), 0, maxOrphaningRules)...)
-	for i := range o.SelectivelyOrphan.OrphaningRules {
-		rule := work.ResourceIdentifier(o.SelectivelyOrphan.OrphaningRules[i])
-		errs = append(errs, validateIdentifier(&rule, rules.Index(i))...)
-	}
-	return errs
-}
-
-func validateIdentifier(r *work.ResourceIdentifier, path *field.Path) field.ErrorList {
-	errs := bounds.Length(path.Child("group"), r.Group, 0, maxName)
-	errs = append(errs, bounds.Filled(path.Child("resource"), r.Resource, maxName)...)
-	errs = append(errs, bounds.Filled(path.Child("name"), r.Name, maxName)...)
-	return append(errs, bounds.Length(path.Child("namespace"), r.Namespace, 0, maxName)...)
+	return bounds.OneOf(path.Child("propagationPolicy"), o.PropagationPolicy, propagationPolicies)
 }
 
 func validateExecutor(e *work.ManifestWorkExecutor, path *field.Path) field.ErrorList {
@@ -99,11 +79,9 @@ func validateExecutor(e *work.ManifestWorkExecutor, path *field.Path) field.Erro
 	}
 	for _, part := range []struct{ name, value string }{{"namespace", account.Namespace}, {"name", account.Name}} {
 		at := path.Child("serviceAccount", part.name)
-		filled := bounds.Filled(at, part.value, maxName)
-		if len(filled) == 0 && !subdomain.MatchString(part.value) {
-			filled = append(filled, field.Invalid(at, part.value, "must be lower-case letters, digits, '-' and '.', with a letter or digit at both ends"))
+		if !subdomain.MatchString(part.value) {
+			errs = append(errs, field.Invalid(at, part.value, "must be lower-case letters, digits, '-' and '.', with a letter or digit at both ends"))
 		}
-		errs = append(errs, filled...)
 	}
 	return errs
 }

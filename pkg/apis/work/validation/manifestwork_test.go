@@ -12,9 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/apis/work/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 )
+
+var scheme = boundstest.Scheme(install.Install)
 
 func configMap(namespace, name string) string {
 	return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"` + namespace + `","name":"` + name + `"}}`
@@ -109,7 +113,7 @@ func TestValidateManifestWork_Manifests(t *testing.T) {
 		`{"apiVersion":"v1","kind":"List","metadata":{"name":"a"},"items":[]}`:                         {at + ".kind: write each of the items"},
 		`{"apiVersion":"example.com/v1","kind":"AllowList","metadata":{"name":"a"}}`:                   nil,
 	} {
-		want(t, raw, validation.ValidateManifestWork(workOf(raw)), wants...)
+		want(t, raw, boundstest.Created(t, scheme, workOf(raw), validation.ValidateManifestWork), wants...)
 	}
 }
 
@@ -160,35 +164,40 @@ func TestValidateManifestWork_Fields(t *testing.T) {
 		"a longer name":    {func(w *work.ManifestWork) { w.Name = strings.Repeat("a", 189) }, []string{"metadata.name: at most 188 characters"}},
 		"an executor":      {func(w *work.ManifestWork) { w.Spec.Executor = account("ns", "sa.x") }, nil},
 		"an executor, empty": {func(w *work.ManifestWork) { w.Spec.Executor = account("", "") }, []string{
-			"spec.executor.subject.serviceAccount.namespace: must not be empty", "spec.executor.subject.serviceAccount.name: must not be empty"}},
+			"spec.executor.subject.serviceAccount.namespace: Required", "spec.executor.subject.serviceAccount.name: Required"}},
 		"an executor in two namespaces": {func(w *work.ManifestWork) { w.Spec.Executor = account("ns:a", "sa") },
 			[]string{"spec.executor.subject.serviceAccount.namespace: must be lower-case"}},
 		"an executor of no kind": {func(w *work.ManifestWork) { w.Spec.Executor = &work.ManifestWorkExecutor{} },
 			[]string{"spec.executor.subject.type: ServiceAccount"}},
 		"no policy": {func(w *work.ManifestWork) {
-			w.Spec.DeleteOption = &work.DeleteOption{TTLSecondsAfterFinished: new(int64(-1))}
-		},
-			[]string{"spec.deleteOption.propagationPolicy: Foreground", "spec.deleteOption.ttlSecondsAfterFinished: greater than or equal to 0"}},
+			w.Spec.DeleteOption = &work.DeleteOption{}
+		}, []string{"spec.deleteOption.propagationPolicy: Foreground"}},
+		"a negative time": {func(w *work.ManifestWork) {
+			w.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeOrphan, TTLSecondsAfterFinished: new(int64(-1))}
+		}, []string{"spec.deleteOption.ttlSecondsAfterFinished: greater than or equal to 0"}},
 		"an orphan without a name": {func(w *work.ManifestWork) {
 			w.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeSelectivelyOrphan,
 				SelectivelyOrphan: &work.SelectivelyOrphan{OrphaningRules: []work.OrphaningRule{{Resource: "pods"}}}}
-		}, []string{"spec.deleteOption.selectivelyOrphans.orphaningRules[0].name: must not be empty"}},
+		}, []string{"spec.deleteOption.selectivelyOrphans.orphaningRules[0].name: Required"}},
 		"an object": {config(func(*work.ManifestConfigOption) {}), nil},
 		"no object": {config(func(c *work.ManifestConfigOption) { c.ResourceIdentifier = work.ResourceIdentifier{} }),
-			[]string{configs + ".resourceIdentifier.resource: must not be empty", configs + ".resourceIdentifier.name: must not be empty"}},
+			[]string{configs + ".resourceIdentifier.resource: Required", configs + ".resourceIdentifier.name: Required"}},
 		"a scrape": {config(func(c *work.ManifestConfigOption) { c.FeedbackScrapeType = "Push" }), []string{configs + ".feedbackScrapeType: Poll"}},
 		"feedback of no kind": {config(func(c *work.ManifestConfigOption) { c.FeedbackRules = []work.FeedbackRule{{}} }),
 			[]string{configs + ".feedbackRules[0].type: WellKnownStatus"}},
 		"feedback twice": {config(func(c *work.ManifestConfigOption) {
 			c.FeedbackRules = []work.FeedbackRule{{Type: work.JSONPathsType, JsonPaths: []work.JsonPath{{Name: "a", Path: ".a"}, {Name: "a"}}}}
-		}), []string{configs + ".feedbackRules[0].jsonPaths[1].name: Duplicate", configs + ".feedbackRules[0].jsonPaths[1].path: must not be empty"}},
+		}), []string{configs + ".feedbackRules[0].jsonPaths[1]: Duplicate", configs + ".feedbackRules[0].jsonPaths[1].path: Required"}},
 		"a CEL rule without a condition": {config(func(c *work.ManifestConfigOption) {
 			c.ConditionRules = []work.ConditionRule{{Type: work.CelConditionExpressionsType}}
 		}),
-			[]string{configs + ".conditionRules[0].condition: Condition is required for CEL rules"}},
+			[]string{configs + ".conditionRules[0].condition: Required"}},
 		"two rules for a condition": {config(func(c *work.ManifestConfigOption) {
-			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: work.WellKnownConditionsType}, {Condition: "A", Type: "Magic"}}
-		}), []string{configs + ".conditionRules[1].condition: Duplicate", configs + ".conditionRules[1].type: CEL"}},
+			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: work.WellKnownConditionsType}, {Condition: "A", Type: work.CelConditionExpressionsType}}
+		}), []string{configs + ".conditionRules[1]: Duplicate"}},
+		"a rule of an unknown type": {config(func(c *work.ManifestConfigOption) {
+			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: "Magic"}}
+		}), []string{configs + ".conditionRules[0].type: CEL"}},
 		"long CEL": {config(func(c *work.ManifestConfigOption) {
 			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: work.CelConditionExpressionsType, CelExpressions: []string{strings.Repeat("a", 4097)}}}
 		}), []string{configs + ".conditionRules[0].celExpressions[0]: may not be more than 4096"}},
@@ -204,14 +213,14 @@ func TestValidateManifestWork_Fields(t *testing.T) {
 		"left out twice": {applied(func(s *work.ServerSideApplyConfig) {
 			f := work.IgnoreField{Condition: work.IgnoreFieldsConditionOnSpokeChange, JSONPointers: []string{"/spec"}}
 			s.IgnoreFields = []work.IgnoreField{f, f}
-		}), []string{configs + ".updateStrategy.serverSideApply.ignoreFields[1].condition: Duplicate"}},
+		}), []string{configs + ".updateStrategy.serverSideApply.ignoreFields[1]: Duplicate"}},
 	} {
-		w := workOf(configMap("default", "a"))
+		w, old := workOf(configMap("default", "a")), workOf(configMap("default", "a"))
 		c.change(w)
-		errs := validation.ValidateManifestWork(w)
+		errs := boundstest.Created(t, scheme, w, validation.ValidateManifestWork)
 		want(t, name, errs, c.wants...)
 		if c.wants != nil && strings.HasPrefix(c.wants[0], "spec") {
-			want(t, name+" by an update", validation.ValidateManifestWorkUpdate(w, w), c.wants...)
+			want(t, name+" by an update", boundstest.Updated(t, scheme, w, old, validation.ValidateManifestWorkUpdate), c.wants...)
 		}
 	}
 }

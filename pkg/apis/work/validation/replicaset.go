@@ -8,6 +8,7 @@ import (
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -47,48 +48,20 @@ func BadManifestWorkReplicaSet(s, old *work.ManifestWorkReplicaSet) field.ErrorL
 
 func validateReplicaSetSpec(spec, old *work.ManifestWorkReplicaSetSpec, path *field.Path) field.ErrorList {
 	errs := validateWorkSpec(&spec.ManifestWorkTemplate, &old.ManifestWorkTemplate, path.Child("manifestWorkTemplate"))
-	refs := path.Child("placementRefs")
-	if len(spec.PlacementRefs) == 0 {
-		errs = append(errs, field.Required(refs, "must name a placement of the namespace"))
-	}
-	errs = append(errs, bounds.Count(refs, len(spec.PlacementRefs), 0, maxPlacements)...)
 	names := sets.New[string]()
 	for i := range spec.PlacementRefs {
-		r, at := &spec.PlacementRefs[i], refs.Index(i)
-		errs = append(errs, once(names, r.Name, at.Child("name"))...)
-		errs = append(errs, bounds.Filled(at.Child("name"), r.Name, validation.LabelValueMaxLength)...)
+		r, at := &spec.PlacementRefs[i], path.Child("placementRefs").Index(i)
+		if names.Has(r.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), r.Name))
+		}
+		names.Insert(r.Name)
 		errs = append(errs, clustervalidation.ValidateRolloutStrategy(&r.RolloutStrategy, at.Child("rolloutStrategy"))...)
 	}
 	return append(errs, bounds.OneOf(path.Child("cascadeDeletionPolicy"), spec.CascadeDeletionPolicy, cascadePolicies)...)
 }
 
-// ValidateManifestWorkReplicaSetStatusUpdate checks a change of a replica set's status.
+// ValidateManifestWorkReplicaSetStatusUpdate validates an update of the status of a replica set.
 func ValidateManifestWorkReplicaSetStatusUpdate(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
-	path := field.NewPath("status")
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, validateConditions(s.Status.Conditions, path.Child("conditions"))...)
-	errs = append(errs, validateSummary(&s.Status.Summary, path.Child("summary"))...)
-	placements := path.Child("placementSummary")
-	errs = append(errs, bounds.Count(placements, len(s.Status.PlacementsSummary), 0, maxPlacements)...)
-	for i := range s.Status.PlacementsSummary {
-		p, at := &s.Status.PlacementsSummary[i], placements.Index(i)
-		errs = append(errs, bounds.Filled(at.Child("name"), p.Name, validation.LabelValueMaxLength)...)
-		errs = append(errs, bounds.Length(at.Child("availableDecisionGroups"), p.AvailableDecisionGroups, 0, maxName)...)
-		errs = append(errs, validateSummary(&p.Summary, at.Child("summary"))...)
-	}
-	return errs
-}
-
-func validateSummary(s *work.ManifestWorkReplicaSetSummary, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, count := range []struct {
-		name  string
-		value int
-	}{
-		{"total", s.Total}, {"progressing", s.Progressing}, {"available", s.Available}, {"degraded", s.Degraded},
-		{"applied", s.Applied}, {"desiredTotal", s.DesiredTotal}, {"updated", s.Updated},
-	} {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(count.value), path.Child(count.name))...)
-	}
-	return errs
+	return append(errs, metav1validation.ValidateConditions(s.Status.Conditions, field.NewPath("status", "conditions"))...)
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
@@ -41,7 +42,7 @@ func TestValidateManifestWorkReplicaSet(t *testing.T) {
 		"nothing":          {func(*work.ManifestWorkReplicaSet) {}, nil},
 		"the longest name": {func(s *work.ManifestWorkReplicaSet) { s.Name = strings.Repeat("a", 58) }, nil},
 		"a longer name":    {func(s *work.ManifestWorkReplicaSet) { s.Name = strings.Repeat("a", 59) }, []string{"metadata.name: at most 58 characters in the namespace shop"}},
-		"no placement":     {func(s *work.ManifestWorkReplicaSet) { s.Spec.PlacementRefs = nil }, []string{"spec.placementRefs: must name a placement"}},
+		"no placement":     {func(s *work.ManifestWorkReplicaSet) { s.Spec.PlacementRefs = nil }, []string{"spec.placementRefs: at least 1 item"}},
 		"a placement twice": {func(s *work.ManifestWorkReplicaSet) {
 			s.Spec.PlacementRefs = append(s.Spec.PlacementRefs, s.Spec.PlacementRefs[0])
 		}, []string{"spec.placementRefs[1].name: Duplicate"}},
@@ -70,12 +71,12 @@ func TestValidateManifestWorkReplicaSet(t *testing.T) {
 	} {
 		s := replicaSet()
 		c.change(s)
-		want(t, name, validation.ValidateManifestWorkReplicaSet(s), c.wants...)
+		want(t, name, boundstest.Created(t, scheme, s, validation.ValidateManifestWorkReplicaSet), c.wants...)
 	}
 	s, old := replicaSet(), replicaSet()
 	s.Annotations = map[string]string{work.AuthorAnnotation: strings.Repeat("g", 16385)}
-	want(t, "another author with many groups", validation.ValidateManifestWorkReplicaSetUpdate(s, old), "metadata.annotations[work.clusterhub.dev/author]: 16385 bytes")
-	want(t, "the author that was", validation.ValidateManifestWorkReplicaSetUpdate(s, s))
+	want(t, "another author with many groups", boundstest.Updated(t, scheme, s, old, validation.ValidateManifestWorkReplicaSetUpdate), "metadata.annotations[work.clusterhub.dev/author]: 16385 bytes")
+	want(t, "the author that was", boundstest.Updated(t, scheme, s, s, validation.ValidateManifestWorkReplicaSetUpdate))
 	s.Spec.ManifestWorkTemplate.Workload.Manifests = nil
 	want(t, "no manifests", validation.BadManifestWorkReplicaSet(s, old), "spec.manifestWorkTemplate.workload.manifests: manifests should not be empty")
 }
@@ -83,9 +84,10 @@ func TestValidateManifestWorkReplicaSet(t *testing.T) {
 func TestValidateManifestWorkReplicaSetStatusUpdate(t *testing.T) {
 	s := replicaSet()
 	s.Status.PlacementsSummary = []work.PlacementSummary{{Name: "all", Summary: work.ManifestWorkReplicaSetSummary{Total: 3}}}
-	want(t, "a sound one", validation.ValidateManifestWorkReplicaSetStatusUpdate(s, s))
+	want(t, "a sound one", boundstest.Updated(t, scheme, s, s, validation.ValidateManifestWorkReplicaSetStatusUpdate))
+	old := s.DeepCopy()
 	s.Status.Summary.Updated = -1
 	s.Status.PlacementsSummary = make([]work.PlacementSummary, 65)
-	errs := validation.ValidateManifestWorkReplicaSetStatusUpdate(s, s)
-	want(t, "counts", errs[:2], "status.summary.updated: greater than or equal to 0", "status.placementSummary: at most 64")
+	want(t, "counts", boundstest.Updated(t, scheme, s, old, validation.ValidateManifestWorkReplicaSetStatusUpdate),
+		"status.summary.updated: greater than or equal to 0", "status.placementSummary: at most 64")
 }

@@ -7,26 +7,16 @@ import (
 	"fmt"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
-
-// maxUID is the maximum length of the UID of a set.
-const maxUID = 128
 
 // ValidateManifestWorkReplicaSetRevision checks a new revision. Its template is not looked at: admission compares it with that of the set,
 // which was checked, maybe by an older server.
 func ValidateManifestWorkReplicaSetRevision(r *work.ManifestWorkReplicaSetRevision) field.ErrorList {
-	path, spec := field.NewPath("metadata"), field.NewPath("spec")
+	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&r.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
-	errs = append(errs, bounds.Filled(spec.Child("replicaSet"), r.Spec.ReplicaSet, validation.LabelValueMaxLength-1)...)
-	errs = append(errs, bounds.Filled(spec.Child("replicaSetUID"), string(r.Spec.ReplicaSetUID), maxUID)...)
-	if r.Spec.Revision < 1 {
-		errs = append(errs, field.Invalid(spec.Child("revision"), r.Spec.Revision, "must be the generation of the set, 1 or more"))
-	}
 	if value, want := r.Labels[work.ReplicaSetLabel], r.Namespace+"."+r.Spec.ReplicaSet; value != want {
 		errs = append(errs, field.Invalid(path.Child("labels").Key(work.ReplicaSetLabel), value, fmt.Sprintf("must be %s", want)))
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds/boundstest"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 )
@@ -34,7 +35,7 @@ func TestValidateManifestWorkStatusUpdate(t *testing.T) {
 		}, []string{"status: more than 512000 bytes"}},
 		"10 MB of objects": {func(s *work.ManifestWorkStatus, _ *work.ManifestCondition) {
 			s.ResourceStatus.Manifests = make([]work.ManifestCondition, 10<<20/50)
-		}, []string{"status: more than 512000 bytes"}},
+		}, []string{"status.resourceStatus.manifests: at most 2048"}},
 		"too many objects": {func(s *work.ManifestWorkStatus, _ *work.ManifestCondition) {
 			s.ResourceStatus.Manifests = make([]work.ManifestCondition, 2049)
 		}, []string{"status.resourceStatus.manifests: at most 2048"}},
@@ -43,9 +44,12 @@ func TestValidateManifestWorkStatusUpdate(t *testing.T) {
 		}, []string{"status.conditions[1]: Duplicate"}},
 		"a manifest before the first": {func(_ *work.ManifestWorkStatus, m *work.ManifestCondition) { m.ResourceMeta.Ordinal = -1 },
 			[]string{at + ".resourceMeta.ordinal: greater than or equal to 0"}},
-		"a value of no type, twice": {func(_ *work.ManifestWorkStatus, m *work.ManifestCondition) {
+		"a value twice": {func(_ *work.ManifestWorkStatus, m *work.ManifestCondition) {
 			m.StatusFeedbacks.Values = []work.FeedbackValue{{Name: "a", Value: work.FieldValue{Type: work.String}}, {Name: "a"}}
-		}, []string{at + ".statusFeedback.values[1].name: Duplicate", at + ".statusFeedback.values[1].fieldValue.type: Boolean"}},
+		}, []string{at + ".statusFeedback.values[1]: Duplicate"}},
+		"a value of no type": {func(_ *work.ManifestWorkStatus, m *work.ManifestCondition) {
+			m.StatusFeedbacks.Values = []work.FeedbackValue{{Name: "a"}}
+		}, []string{at + ".statusFeedback.values[0].fieldValue.type: Boolean"}},
 		"much JSON": {func(_ *work.ManifestWorkStatus, m *work.ManifestCondition) {
 			m.StatusFeedbacks.Values = []work.FeedbackValue{{Name: "a", Value: work.FieldValue{Type: work.JsonRaw, JsonRaw: new(strings.Repeat("x", 1025))}}}
 		}, []string{at + ".statusFeedback.values[0].fieldValue.jsonRaw: may not be more than 1024"}},
@@ -54,19 +58,19 @@ func TestValidateManifestWorkStatusUpdate(t *testing.T) {
 		old := w.DeepCopy()
 		w.Status.ResourceStatus.Manifests = []work.ManifestCondition{{Conditions: []metav1.Condition{condition("Applied")}}}
 		c.change(&w.Status, &w.Status.ResourceStatus.Manifests[0])
-		want(t, name, validation.ValidateManifestWorkStatusUpdate(w, old), c.wants...)
+		want(t, name, boundstest.Updated(t, scheme, w, old, validation.ValidateManifestWorkStatusUpdate), c.wants...)
 	}
 }
 
 func TestValidateAppliedManifestWork(t *testing.T) {
 	w := &work.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}
-	want(t, "an empty one", validation.ValidateAppliedManifestWork(w), "spec.hubHash: must not be empty", "spec.manifestWorkName: must not be empty")
+	want(t, "an empty one", boundstest.Created(t, scheme, w, validation.ValidateAppliedManifestWork), "spec.hubHash: Required", "spec.manifestWorkName: Required")
 	w.Spec = work.AppliedManifestWorkSpec{HubHash: "a", ManifestWorkName: "b"}
 	w.Status.AppliedResources = []work.AppliedManifestResourceMeta{{ResourceIdentifier: work.ResourceIdentifier{Resource: "pods", Name: "a"}, Version: "v1"}}
-	want(t, "a sound one", validation.ValidateAppliedManifestWork(w))
-	want(t, "a sound status", validation.ValidateAppliedManifestWorkStatusUpdate(w, w))
-	w.Status.AppliedResources = make([]work.AppliedManifestResourceMeta, 2)
-	want(t, "objects without a name", validation.ValidateAppliedManifestWorkStatusUpdate(w, w),
-		"status.appliedResources[0].resource: must", "status.appliedResources[0].name: must", "status.appliedResources[0].version: must",
-		"status.appliedResources[1].resource: must", "status.appliedResources[1].name: must", "status.appliedResources[1].version: must")
+	want(t, "a sound one", boundstest.Created(t, scheme, w, validation.ValidateAppliedManifestWork))
+	want(t, "a sound status", boundstest.Updated(t, scheme, w, w, validation.ValidateAppliedManifestWorkUpdate))
+	old := w.DeepCopy()
+	w.Status.AppliedResources = make([]work.AppliedManifestResourceMeta, 1)
+	want(t, "objects without a name", boundstest.Updated(t, scheme, w, old, validation.ValidateAppliedManifestWorkUpdate),
+		"status.appliedResources[0].resource: Required", "status.appliedResources[0].name: Required", "status.appliedResources[0].version: Required")
 }

@@ -31,5 +31,5 @@ var Kind = &hubgeneric.Kind[*work.AppliedManifestWork]{
 	MaxWeight:            validation.MostWeight,
 	Validate:             validation.ValidateAppliedManifestWork,
 	ValidateUpdate:       validation.ValidateAppliedManifestWorkUpdate,
-	ValidateStatusUpdate: validation.ValidateAppliedManifestWorkStatusUpdate,
+	ValidateStatusUpdate: validation.ValidateAppliedManifestWorkUpdate,
 }

@@ -10,7 +10,7 @@ package v1
 //
 // ClientConfig is an address of a cluster's API server.
 type ClientConfigApplyConfiguration struct {
-	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 bytes. Required.
+	// url is the HTTPS URL of the API server, such as https://api.example.com:6443, at most 2048 characters. Required.
 	URL *string `json:"url,omitempty"`
 	// caBundle contains the PEM-encoded certificates of the authorities that sign the API server's certificate, at most 64 KiB. If it is empty,
 	// clients use the authorities that their own system trusts.

@@ -10,9 +10,9 @@ package v1
 //
 // ManagedClusterClaim is a fact that a cluster states about itself.
 type ManagedClusterClaimApplyConfiguration struct {
-	// name is the name of the claim, 1 to 253 characters.
+	// name is the name of the claim, 1 to 253 characters. Required.
 	Name *string `json:"name,omitempty"`
-	// value is the value of the claim, 1 to 1024 characters.
+	// value is the value of the claim, 1 to 1024 characters. Required.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -10,7 +10,7 @@ package v1
 //
 // ManagedClusterVersion represents the version of a cluster.
 type ManagedClusterVersionApplyConfiguration struct {
-	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 bytes.
+	// kubernetes is the Kubernetes version of the cluster's API server, such as v1.37.1, at most 256 characters.
 	Kubernetes *string `json:"kubernetes,omitempty"`
 }
 

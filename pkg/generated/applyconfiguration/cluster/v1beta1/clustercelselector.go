@@ -10,7 +10,7 @@ package v1beta1
 //
 // ClusterCelSelector selects clusters by CEL expressions. An empty selector selects all clusters.
 type ClusterCelSelectorApplyConfiguration struct {
-	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 bytes. The variable managedCluster is the
+	// celExpressions are CEL expressions that must all evaluate to true: at most 16, each of 1 to 4096 characters. The variable managedCluster is the
 	// ManagedCluster; managedCluster.scores("x") returns the scores of the AddOnPlacementScore x of the cluster. An expression that fails or exceeds
 	// its cost limit for a cluster does not select the cluster.
 	CelExpressions []string `json:"celExpressions,omitempty"`

@@ -15,7 +15,7 @@ import (
 // PlacementSpec defines the clusters that a placement selects. A cluster is eligible if it passes all of clusterSets, predicates and tolerations.
 // prioritizerPolicy and spreadPolicy define the order in which eligible clusters are selected.
 type PlacementSpecApplyConfiguration struct {
-	// clusterSets are names of cluster sets, at most 256. Clusters are selected from those of these sets that are bound to the namespace. The default
+	// clusterSets are names of cluster sets, at most 256, each of 1 to 253 characters. Clusters are selected from those of these sets that are bound to the namespace. The default
 	// is all bound sets.
 	ClusterSets []string `json:"clusterSets,omitempty"`
 	// numberOfClusters is the maximum number of selected clusters, 0 or more. Clusters with higher scores are selected first, and by name if scores

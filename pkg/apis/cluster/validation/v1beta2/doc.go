@@ -1,0 +1,10 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1beta2 validates the bounds that the types of cluster.open-cluster-management.io/v1beta2 declare by markers. It is separate from the types, so that
+// clients do not link it.
+package v1beta2
+
+import "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+
+var localSchemeBuilder = &v1beta2.SchemeBuilder

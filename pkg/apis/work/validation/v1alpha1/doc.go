@@ -1,0 +1,10 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 validates the bounds that the types of work.open-cluster-management.io/v1alpha1 declare by markers. It is separate from the types, so that
+// clients do not link it.
+package v1alpha1
+
+import "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+
+var localSchemeBuilder = &v1alpha1.SchemeBuilder
