@@ -23,7 +23,7 @@ func accessLoaded(hub *localhub.Instance) string { return filepath.Join(hub.Dir(
 // startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it preserves the
 // changes of users.
 func startProvider(ctx context.Context, hub *localhub.Instance, root string) error {
-	say("Starting cluster provider %s", providerName)
+	printLine("Starting cluster provider %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func startProvider(ctx context.Context, hub *localhub.Instance, root string) err
 	if _, err := os.Stat(accessLoaded(hub)); err == nil {
 		return nil
 	}
-	say("Requesting cluster teams/blue, and access teams/ann to it")
+	printLine("Requesting cluster teams/blue, and access teams/ann to it")
 	return kubectl(ctx, hub, "apply", "--server-side",
 		"-f", accessExample(root, "cluster.yaml"), "-f", accessExample(root, "accessrequest.yaml"))
 }
@@ -44,13 +44,13 @@ func awaitAccess(ctx context.Context, hub *localhub.Instance) error {
 		if kubectl(ctx, hub, "get", "-n", "teams", "cluster", "blue") != nil {
 			return nil
 		}
-		say("Waiting for teams/blue")
+		printLine("Waiting for teams/blue")
 		if kubectl(ctx, hub, "wait", "-n", "teams", "cluster/blue", "--for=condition=Ready", "--timeout=60s") != nil {
-			say("It is not ready yet: see `kubectl describe cluster blue -n teams`")
+			printLine("It is not ready yet: see `kubectl describe cluster blue -n teams`")
 		}
 		return nil
 	}
-	say("Waiting for teams/blue")
+	printLine("Waiting for teams/blue")
 	err := kubectl(ctx, hub, "wait", "-n", "teams", "accessrequest/ann", "--for=jsonpath={.status.phase}=Granted", "--timeout=3m")
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func hasDetached(config localhub.Options) bool {
 // startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that users type. Later it
 // preserves the changes of users.
 func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.Options) error {
-	say("Starting cluster %s, which runs no pods, and a node of the hub for its agent", detachedName)
+	printLine("Starting cluster %s, which runs no pods, and a node of the hub for its agent", detachedName)
 	detached, err := localhub.Start(ctx, config.Cluster(detachedName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", detachedName, err)
@@ -42,8 +42,8 @@ func startDetached(ctx context.Context, hub *localhub.Instance, config localhub.
 	if _, err := os.Stat(joined); err == nil {
 		return nil
 	}
-	say("Joining %s to the hub: hub-operator runs its agent, on the hub", detachedName)
-	way, err := wayTo(ctx, hub)
+	printLine("Joining %s to the hub: hub-operator runs its agent, on the hub", detachedName)
+	way, err := prepareJoin(ctx, hub)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func newNodeCommand(config *localhub.Options) *cobra.Command {
 			}
 			way.QPS = -1
 			return pods.Run(cmd.Context(), pods.Options{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
-				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: sayWhen})
+				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: printTimed})
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "The path to the kubeconfig of the hub.")

@@ -54,7 +54,7 @@ func edgeExample(root string, name ...string) string {
 // startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it preserves
 // the changes of users.
 func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Options, root string) error {
-	say("Starting cluster %s with edge nodes", edgeName)
+	printLine("Starting cluster %s with edge nodes", edgeName)
 	its := config.Cluster(edgeName)
 	its.HubAgents = len(edgeAgents)
 	cluster, err := localhub.Start(ctx, its)
@@ -85,11 +85,11 @@ func startEdge(ctx context.Context, hub *localhub.Instance, config localhub.Opti
 
 // installEdge installs the agents, by the commands that users type, each as the user with the necessary permissions.
 func installEdge(ctx context.Context, hub, cluster *localhub.Instance, root string) error {
-	say("Installing an agent of the whole cluster, and the agents of their teams as the users ann and ben")
+	printLine("Installing an agent of the whole cluster, and the agents of their teams as the users ann and ben")
 	if err := kubectl(ctx, cluster, "apply", "--server-side", "-f", edgeExample(root, "cluster")); err != nil {
 		return err
 	}
-	way, err := wayTo(ctx, hub)
+	way, err := prepareJoin(ctx, hub)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func deployEdge(ctx context.Context, hub *localhub.Instance, root string) error 
 			return err
 		}
 	}
-	say("Waiting for the services")
+	printLine("Waiting for the services")
 	for policy, nodes := range map[string]int{"till": 2, "till-for-training": 1, "sensors": 1} {
 		if err := kubectl(ctx, hub, "wait", "-n", "stores", "deploymentpolicy/"+policy, fmt.Sprintf("--for=jsonpath={.status.nodes.running}=%d", nodes),
 			"--timeout=3m"); err != nil {

@@ -32,7 +32,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	config, repository, examples := localhub.Options{Detach: true, Log: say}, "", more{}
+	config, repository, examples := localhub.Options{Detach: true, Log: printLine}, "", more{}
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
@@ -83,7 +83,7 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Options) {
 			localhub.MaxClusters))
 }
 
-func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
+func printLine(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
 // more are optional parts of the example.
 type more struct{ detached, edge bool }
@@ -189,7 +189,7 @@ func loadFleet(ctx context.Context, hub *localhub.Instance, root string) error {
 	if _, err := os.Stat(loaded); err == nil {
 		return nil
 	}
-	say("Loading artifacts/examples/fleet")
+	printLine("Loading artifacts/examples/fleet")
 	fleet := filepath.Join(root, "artifacts", "examples", "fleet")
 	apply := func(args ...string) error {
 		// The hub may manage some of the fields when a second attempt applies them.
@@ -243,7 +243,7 @@ func down(config localhub.Options) error {
 		fmt.Println("The hub is not running.")
 		return nil
 	}
-	say("Stopping the hub")
+	printLine("Stopping the hub")
 	hub.Stop()
 	fmt.Printf("The hub is stopped. Its data is retained in %s: `make up` restarts it, `make clean` deletes it.\n", config.Dir)
 	return nil

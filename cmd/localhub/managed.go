@@ -26,7 +26,7 @@ const managedName = "berlin-1"
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it preserves the
 // changes of users.
 func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.Options) error {
-	say("Starting managed cluster %s", managedName)
+	printLine("Starting managed cluster %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", managedName, err)
@@ -35,8 +35,8 @@ func startManaged(ctx context.Context, hub *localhub.Instance, config localhub.O
 	if _, err := os.Stat(joined); err == nil {
 		return startAgent(ctx, managed)
 	}
-	say("Joining %s to the hub", managedName)
-	way, err := wayTo(ctx, hub)
+	printLine("Joining %s to the hub", managedName)
+	way, err := prepareJoin(ctx, hub)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func startAgent(ctx context.Context, managed *localhub.Instance) error {
 	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, deploy.WorksFlag, deploy.AgentIDFlag+deploy.AgentID(registration.AgentNamespace))
 }
 
-// way has what a cluster needs to join the hub.
-type way struct {
+// joinInfo has what a cluster needs to join the hub.
+type joinInfo struct {
 	Token  string `json:"hub-token"`
 	Server string `json:"hub-apiserver"`
 	CA     string `json:"ca-data"`
 }
 
-// wayTo prepares the hub for clusters to join, and returns what a cluster needs for that.
-func wayTo(ctx context.Context, hub *localhub.Instance) (way, error) {
-	var w way
+// prepareJoin prepares the hub for clusters to join, and returns what a cluster needs for that.
+func prepareJoin(ctx context.Context, hub *localhub.Instance) (joinInfo, error) {
+	var w joinInfo
 	printed, err := kubectlHub(ctx, hub, "init", "--wait", "--output=json")
 	if err != nil {
 		return w, err
@@ -78,7 +78,7 @@ func wayTo(ctx context.Context, hub *localhub.Instance) (way, error) {
 }
 
 // flags returns the flags of kubectl hub join.
-func (w way) flags() []string {
+func (w joinInfo) flags() []string {
 	return []string{"--hub-token", w.Token, "--hub-apiserver", w.Server, "--ca-data", w.CA}
 }
 

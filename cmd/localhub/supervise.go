@@ -72,12 +72,12 @@ func newSuperviseCommand(config *localhub.Options, up func(context.Context) erro
 			if err := localhub.Report(config.Dir, err); err != nil {
 				return err
 			}
-			return localhub.Supervise(ending, config.Dir, sayWhen)
+			return localhub.Supervise(ending, config.Dir, printTimed)
 		},
 	}
 }
 
-// sayWhen prints a message with its time, for the logs of processes in the background.
-func sayWhen(format string, args ...any) {
+// printTimed prints a message with its time, for the logs of processes in the background.
+func printTimed(format string, args ...any) {
 	fmt.Printf("%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 }

@@ -84,7 +84,7 @@ func TestDetached_EventsAreOnTheManagementCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Detach()
-		w.newAgent().Home.Tell(agenttest.Quiet(t), "Warning", "Reason", "text")
+		w.newAgent().Home.Report(agenttest.Quiet(t), "Warning", "Reason", "text")
 		if got := w.Events(); !slices.Equal(got, []string{"text"}) || len(w.Spoke.Actions()) > 0 {
 			t.Errorf("the events are %q, and the managed cluster was asked for %q", got, resources(w.Spoke))
 		}

@@ -235,7 +235,7 @@ func (o *Options) Validate() error {
 // needsManagement reports whether the process needs the management cluster: it stores its state there, reads the identity that is a part of the state, or
 // authenticates and authorizes clients of metrics there.
 func (o *Options) needsManagement() bool {
-	return o.Registration || o.HubKubeconfigDir == "" || o.Metrics.Asks()
+	return o.Registration || o.HubKubeconfigDir == "" || o.Metrics.AuthenticatesClients()
 }
 
 func validateName(name string) []error {

@@ -112,7 +112,7 @@ func (p *process) reload(before *clusters) (*clusters, error) {
 		return nil, fmt.Errorf("connecting to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
 	now.managed = managed.Sum
-	var home files.Way
+	var home files.Kubeconfig
 	if p.needsManagement() {
 		home, err = p.Spoke.Management()
 		if err != nil {
@@ -151,7 +151,7 @@ func (p *process) reload(before *clusters) (*clusters, error) {
 			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
 		}
 	}
-	if p.Metrics.Asks() {
+	if p.Metrics.AuthenticatesClients() {
 		if err := p.metrics.Use(home.Config); err != nil {
 			return nil, fmt.Errorf("authenticating the users of the metrics: %w", err)
 		}

@@ -47,7 +47,7 @@ func TestRegistration_OnRealClustersWithOwnRights(t *testing.T) {
 	}
 	j.Store = &state.Store{Client: j.Home.Client, Namespace: home}
 	a, err := newAgent(j, hub.NewView(60), csr.New(), status.NewFacts(j.Spoke, status.Claims{Most: 20}),
-		labels.New(labels.Options{Detect: true, Own: j.Spoke, Tell: j.Home.Tell}))
+		labels.New(labels.Options{Detect: true, Own: j.Spoke, Tell: j.Home.Report}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestRegistration_OnRealClustersWithOwnRights(t *testing.T) {
 		_, err := kube.CoreV1().Namespaces().Get(t.Context(), team, metav1.GetOptions{})
 		return err == nil
 	})
-	a.Home.Tell(t.Context(), corev1.EventTypeNormal, "Reason", "text")
+	a.Home.Report(t.Context(), corev1.EventTypeNormal, "Reason", "text")
 	stop()
 
 	onHome, err := kube.CoreV1().Secrets(home).List(t.Context(), metav1.ListOptions{})

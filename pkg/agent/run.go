@@ -104,7 +104,7 @@ func (p *process) assemble(c *clusters) (part, error) {
 // tasks returns the tasks that the flags select, beside those of every agent.
 func (p *process) tasks(c *clusters) []task.Task {
 	ofFlags := p.ClusterLabels
-	ofFlags.Own, ofFlags.Tell = c.own, c.home.Tell
+	ofFlags.Own, ofFlags.Tell = c.own, c.home.Report
 	tasks := []task.Task{labels.New(ofFlags)}
 	if p.Works.Enabled {
 		tasks = append(tasks, work.New(p.works(), c.own))
@@ -146,14 +146,14 @@ func (a *agent) rights() rights.Rights {
 
 // newAgent completes an agent whose cluster and hub are set, with its identity and its tasks. more are the tasks that flags select.
 func newAgent(j *join.Joiner, view *hub.View, driver identity.RegisterDriver, facts status.Facts, more ...task.Task) (*agent, error) {
-	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Home.Tell})
+	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Home.Report})
 	if err != nil {
 		return nil, err
 	}
 	j.Identity = own
 	refused := j.Store.Refused
 	if several := j.Hubs; several != nil {
-		several.Store, several.Health, several.Usable, several.Tell, several.Random = j.Store, j.Health, own.Usable, j.Home.Tell, j.Random
+		several.Store, several.Health, several.Usable, several.Tell, several.Random = j.Store, j.Health, own.Usable, j.Home.Report, j.Random
 		j.Bootstrap, refused = several.Bootstrap, several.RefusedIn(j.Store)
 	}
 	tasks := []task.Task{

@@ -150,7 +150,7 @@ func (u *unjoiner) leave(ctx context.Context, s state.State) error {
 		return err
 	}
 	u.printf("Notifying the hub that cluster %s leaves ...", s.ClusterName)
-	return u.untilGone(ctx, h, s.ClusterName)
+	return u.revoke(ctx, h, s.ClusterName)
 }
 
 func (u *unjoiner) hub(s state.State) (*hub.Hub, error) {
@@ -168,8 +168,8 @@ func (u *unjoiner) hub(s state.State) (*hub.Hub, error) {
 	return u.connect(config)
 }
 
-// untilGone asks the hub to revoke the rights, and waits until it has done so; errors are retried.
-func (u *unjoiner) untilGone(ctx context.Context, h *hub.Hub, name string) error {
+// revoke asks the hub to revoke the rights, and waits until it has done so; errors are retried.
+func (u *unjoiner) revoke(ctx context.Context, h *hub.Hub, name string) error {
 	wait := repeat.Backoff{Shortest: time.Second, Longest: 10 * time.Second, Random: u.random}
 	said := ""
 	notified := false
@@ -214,7 +214,7 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, notified b
 	case apierrors.IsNotFound(err):
 		u.printf("The hub no longer has cluster %s.", name)
 		return true, notified, nil
-	case rightsGone(err, notified):
+	case isRevoked(err, notified):
 		u.printf("The hub no longer accepts the cluster's identity.")
 		return true, notified, nil
 	case err != nil:
@@ -237,9 +237,9 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, notified b
 	return false, true, nil
 }
 
-// rightsGone reports whether an error means that the cluster has no rights on the hub. Once the hub was notified, an identity that no longer works
+// isRevoked reports whether an error means that the cluster has no rights on the hub. Once the hub was notified, an identity that no longer works
 // also means that: an IAM role is gone with the rights. Before, it may also mean that this process is not the agent for AWS.
-func rightsGone(err error, notified bool) bool {
+func isRevoked(err error, notified bool) bool {
 	if notified {
 		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	}

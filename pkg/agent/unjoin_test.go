@@ -251,10 +251,10 @@ func TestUnjoin_OrphansNamespaces(t *testing.T) {
 // Before the hub was notified, a role that AWS rejects may also mean that this process is not the agent.
 func TestUnjoin_RejectedRoleCountsOnlyAfterNotification(t *testing.T) {
 	refusal := &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
-	if rightsGone(refusal, false) || !rightsGone(refusal, true) {
-		t.Errorf("before: %t, after: %t", rightsGone(refusal, false), rightsGone(refusal, true))
+	if isRevoked(refusal, false) || !isRevoked(refusal, true) {
+		t.Errorf("before: %t, after: %t", isRevoked(refusal, false), isRevoked(refusal, true))
 	}
-	if broken := errors.New("getting credentials"); rightsGone(broken, true) {
+	if broken := errors.New("getting credentials"); isRevoked(broken, true) {
 		t.Error("no credentials are not taken for no rights")
 	}
 }

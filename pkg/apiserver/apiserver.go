@@ -136,7 +136,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	}
 	s.moves = moves.New(events, s.sets)
 	for _, kind := range []hubgeneric.Definition{managedcluster.Kind, managedclusterset.Kind} {
-		s.of(kind).TellUpdates(s.moves.Updated)
+		s.of(kind).OnUpdate(s.moves.Updated)
 	}
 	s.accessTokens = accessrequest.NewTokenREST(s.of(accessrequest.Kind), s.of(cluster.Kind), secrets)
 	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)

@@ -12,8 +12,8 @@ func (n *Node) AsIf(pattern string) Node {
 	return as
 }
 
-// thereAlready returns the message of a placement that loses its place to another one.
-func thereAlready(namespace string, to *Placement) string {
+// alreadyPlacedMessage returns the message of a placement that loses its place to another one.
+func alreadyPlacedMessage(namespace string, to *Placement) string {
 	by := "another deployment"
 	if !to.Hidden {
 		by = fmt.Sprintf("the node %s and the %s", to.Node.name, to.Deployment.what())

@@ -55,7 +55,7 @@ func Once(placements []*Placement) {
 		slices.SortStableFunc(list, (*Placement).Before)
 		for _, p := range list[1:] {
 			p.Decision = Decision{Reason: ThereAlready, Rejected: p.Decision.Rejected,
-				Message: thereAlready(at.namespace, list[0])}
+				Message: alreadyPlacedMessage(at.namespace, list[0])}
 		}
 	}
 }

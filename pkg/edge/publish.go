@@ -122,7 +122,7 @@ func (p *Pattern) allThere() bool {
 func (s *PatternService) usable(clusterNamespace string) (list []*Service, several bool) {
 	for i := range s.Services {
 		v := &s.Services[i]
-		if !v.ForClusters || v.Contents == nil || !meet(s.Arch, v.Arch) {
+		if !v.ForClusters || v.Contents == nil || !compatible(s.Arch, v.Arch) {
 			continue
 		}
 		if _, certain := v.Contents.Embedded(); !certain && clusterNamespace == "" {
@@ -136,7 +136,7 @@ func (s *PatternService) usable(clusterNamespace string) (list []*Service, sever
 
 // collision finds an object that two services would both have in one namespace of a node. They may share cluster-scoped objects.
 func collision(p *Pattern, a, b *PatternService) string {
-	if !meet(a.Arch, b.Arch) {
+	if !compatible(a.Arch, b.Arch) {
 		return ""
 	}
 	ours, _ := a.usable(p.ClusterNamespace)
@@ -149,7 +149,7 @@ func collision(p *Pattern, a, b *PatternService) string {
 			}
 		}
 		for _, w := range theirs {
-			if !meet(v.Arch, w.Arch) || p.target(v) != p.target(w) {
+			if !compatible(v.Arch, w.Arch) || p.target(v) != p.target(w) {
 				continue
 			}
 			for _, o := range w.Contents.Objects {
@@ -172,7 +172,7 @@ func (p *Pattern) target(s *Service) string {
 	return embedded
 }
 
-// meet reports whether one node can match both architectures.
-func meet(a, b string) bool {
+// compatible reports whether one node can match both architectures.
+func compatible(a, b string) bool {
 	return a == b || a == "" || a == AnyArch || b == "" || b == AnyArch
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// Surprises returns warnings where constraints may do something else than their author intended, with their field. A warning in said that nothing can
+// ConstraintWarnings returns warnings where constraints may do something else than their author intended, with their field. A warning in said that nothing can
 // be deployed replaces the one that nothing satisfies the constraints.
-func Surprises(constraints []string, field string, said []string) (warnings []string) {
+func ConstraintWarnings(constraints []string, field string, said []string) (warnings []string) {
 	for _, w := range constraint.Lint(constraints) {
 		if w.Code == constraint.Unsatisfiable && slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "nothing can be deployed") }) {
 			continue

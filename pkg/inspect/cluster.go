@@ -44,7 +44,7 @@ func Cluster(c *clusterv1.ManagedCluster) Health {
 	case available == nil:
 		return Because(Unknown, ReasonNotTold, "its availability has not been reported")
 	}
-	return By(OfStatus(available.Status), available)
+	return FromCondition(FromStatus(available.Status), available)
 }
 
 // Member returns the health of a cluster, as far as members of sets have it.
@@ -55,7 +55,7 @@ func Member(m *viewv1alpha1.ClusterSetMember) Health {
 	case m.Status.Joined != metav1.ConditionTrue:
 		return notJoined()
 	}
-	return Health{State: OfStatus(m.Status.Available)}
+	return Health{State: FromStatus(m.Status.Available)}
 }
 
 // LeaseGracePeriod returns how old the lease of a cluster may be before its agent is considered lost.
@@ -94,7 +94,7 @@ const conditionNamespaceAvailable = "NamespaceAvailable"
 // ManagedNamespace returns the health of a namespace in a cluster that a set requires, as the agent last reported it.
 func ManagedNamespace(n *clusterv1.ClusterSetManagedNamespaceConfig) Health {
 	if available := meta.FindStatusCondition(n.Conditions, conditionNamespaceAvailable); available != nil {
-		return By(OfStatus(available.Status), available)
+		return FromCondition(FromStatus(available.Status), available)
 	}
 	return Because(Unknown, ReasonNotTold, "the set "+n.ClusterSet+" requests it, but the agent has not reported it yet")
 }

@@ -63,9 +63,9 @@ func ofCondition(c *metav1.Condition, good map[string]metav1.ConditionStatus) (H
 	case !known:
 		return Health{}, false
 	case c.Status == want:
-		return By(Healthy, c), true
+		return FromCondition(Healthy, c), true
 	case c.Status == metav1.ConditionTrue || c.Status == metav1.ConditionFalse:
-		return By(Unhealthy, c), true
+		return FromCondition(Unhealthy, c), true
 	}
-	return By(Unknown, c), true
+	return FromCondition(Unknown, c), true
 }

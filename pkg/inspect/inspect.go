@@ -65,8 +65,8 @@ func Because(state HealthState, reason, message string) Health {
 	return Health{State: state, Reason: reason, Message: message}
 }
 
-// By returns a state with the reason and message of a condition.
-func By(state HealthState, c *metav1.Condition) Health {
+// FromCondition returns a state with the reason and message of a condition.
+func FromCondition(state HealthState, c *metav1.Condition) Health {
 	return Health{State: state, Reason: c.Reason, Message: c.Message, Since: since(c.LastTransitionTime)}
 }
 
@@ -96,8 +96,8 @@ func deleting(m *metav1.ObjectMeta, message string) Health {
 	return Because(Progressing, ReasonDeleting, message).at(*m.DeletionTimestamp)
 }
 
-// OfStatus returns the state of an object that is healthy if a condition is True.
-func OfStatus(status metav1.ConditionStatus) HealthState {
+// FromStatus returns the state of an object that is healthy if a condition is True.
+func FromStatus(status metav1.ConditionStatus) HealthState {
 	switch status {
 	case metav1.ConditionTrue:
 		return Healthy

@@ -23,9 +23,9 @@ func Placement(p *v1beta1.Placement) Health {
 	satisfied := meta.FindStatusCondition(p.Status.Conditions, v1beta1.PlacementConditionSatisfied)
 	switch {
 	case misconfigured != nil && misconfigured.Status == metav1.ConditionTrue:
-		return By(Unhealthy, misconfigured)
+		return FromCondition(Unhealthy, misconfigured)
 	case satisfied != nil:
-		return By(OfStatus(satisfied.Status), satisfied)
+		return FromCondition(FromStatus(satisfied.Status), satisfied)
 	}
 	return Because(Unknown, ReasonNotTold, "the scheduler has not decided yet")
 }
@@ -42,7 +42,7 @@ func AccessRequest(r *openmcpv1alpha1.AccessRequest) Health {
 		state = Unhealthy
 	}
 	if c := Waits(r); c != nil {
-		return By(state, c)
+		return FromCondition(state, c)
 	}
 	return Because(state, r.Status.Phase, "the cluster provider has not answered yet")
 }

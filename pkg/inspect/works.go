@@ -38,19 +38,19 @@ func Work(w *workv1.ManifestWork) Health {
 		if c == nil {
 			return Because(Unknown, ReasonNotTold, "its agent has not reported it yet").at(w.CreationTimestamp)
 		}
-		if decides == nil || OfStatus(c.Status).Badness() > OfStatus(decides.Status).Badness() {
+		if decides == nil || FromStatus(c.Status).Badness() > FromStatus(decides.Status).Badness() {
 			decides = c
 		}
 	}
-	h := By(OfStatus(decides.Status), decides)
+	h := FromCondition(FromStatus(decides.Status), decides)
 	if h.State != Healthy {
 		return h
 	}
 	if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkDegraded); c != nil && c.Status == metav1.ConditionTrue {
-		return By(Unhealthy, c)
+		return FromCondition(Unhealthy, c)
 	}
 	if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkProgressing); c != nil && c.Status == metav1.ConditionTrue {
-		return By(Progressing, c)
+		return FromCondition(Progressing, c)
 	}
 	h.Message = fmt.Sprintf("%d manifests", len(w.Spec.Workload.Manifests))
 	if len(w.Spec.Workload.Manifests) == 1 {
@@ -83,14 +83,14 @@ func faultOf(m *workv1.ManifestCondition) (is string, c *metav1.Condition) {
 // Manifest returns the health of an object of a work, as the agent last reported it.
 func Manifest(m *workv1.ManifestCondition) (h Health) {
 	if _, c := faultOf(m); c != nil {
-		return By(Unhealthy, c)
+		return FromCondition(Unhealthy, c)
 	}
 	for _, conditionType := range []string{workv1.ManifestApplied, workv1.ManifestAvailable} {
 		c := meta.FindStatusCondition(m.Conditions, conditionType)
 		if c == nil {
 			return Because(Unknown, ReasonNotTold, "its agent has not reported the condition "+conditionType)
 		}
-		h = By(OfStatus(c.Status), c)
+		h = FromCondition(FromStatus(c.Status), c)
 		if h.State != Healthy {
 			return h
 		}
@@ -188,13 +188,13 @@ func ReplicaSet(r *workv1alpha1.ManifestWorkReplicaSet) (h Health) {
 		case c == nil:
 			return Because(Unknown, ReasonNotTold, "the hub has not reported "+step.condition+" yet")
 		case c.Status != metav1.ConditionTrue:
-			h = By(step.otherwise, c)
+			h = FromCondition(step.otherwise, c)
 			if r.Status.Summary.Degraded > 0 {
 				h.State = Unhealthy
 			}
 			return h
 		}
-		h = By(Healthy, c)
+		h = FromCondition(Healthy, c)
 	}
 	h.Message = fmt.Sprintf("%d works", r.Status.Summary.Total)
 	return h

@@ -60,9 +60,9 @@ func (r Right) By(component string) Right {
 	return r
 }
 
-// HandedOn returns the permissions to write roles with these rules: with RBAC, a process can write only rules that it holds. The names are dropped,
+// RightsToGrant returns the permissions to write roles with these rules: with RBAC, a process can write only rules that it holds. The names are dropped,
 // since those of future roles are not known.
-func HandedOn(rules []rbacv1.PolicyRule) (rights []Right) {
+func RightsToGrant(rules []rbacv1.PolicyRule) (rights []Right) {
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {

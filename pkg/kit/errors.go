@@ -56,10 +56,10 @@ func IgnoreStale(err error) error {
 // soon is the delay of the retry after a conflict.
 const soon = time.Second
 
-// ConflictsAreSoonOver returns a reconciler that retries soon after a conflict, without a log message and an increasing delay: conflicts are normal
+// RequeueConflicts returns a reconciler that retries soon after a conflict, without a log message and an increasing delay: conflicts are normal
 // if several programs write. It is for reconcilers that write objects without watching them; otherwise IgnoreStale is enough. An error that is
 // more than a conflict is returned.
-func ConflictsAreSoonOver(r reconcile.Reconciler) reconcile.Reconciler {
+func RequeueConflicts(r reconcile.Reconciler) reconcile.Reconciler {
 	return conflictsAreSoonOver{r}
 }
 

@@ -165,7 +165,7 @@ func TestConflicts_AreRetriedSoon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := reconcile.Result{RequeueAfter: time.Hour}
-			result, err := ConflictsAreSoonOver(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			result, err := RequeueConflicts(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				return later, test.err
 			})).Reconcile(t.Context(), reconcile.Request{})
 			if test.soon && (err != nil || result.RequeueAfter != soon) || !test.soon && (err != test.err || result != later) {

@@ -53,7 +53,7 @@ func TestTally_CountsExistingObjects(t *testing.T) {
 		}
 		return []string{string(p.Status.Phase), ""}
 	}, []string{"Failed", ""})
-	events := follower[*corev1.Pod]{tally.Tell}
+	events := follower[*corev1.Pod]{tally.Observe}
 	all, want := map[int]*corev1.Pod{}, map[string]float64{}
 	phases := []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed, corev1.PodUnknown}
 	for range 1000 {

@@ -100,8 +100,8 @@ func NewTally[T ComparableObject](desc *prometheus.Desc, of func(T) []string, ze
 	return t
 }
 
-// Tell counts a change.
-func (t *Tally[T]) Tell(c Change[T]) {
+// Observe counts a change.
+func (t *Tally[T]) Observe(c Change[T]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.add(c.Before, -1)
@@ -132,7 +132,7 @@ func (t *Tally[T]) Collect(to chan<- prometheus.Metric) {
 
 // ExposeTally counts the objects of a kind in the manager's cache, and exposes it once all are counted.
 func ExposeTally[T ComparableObject](ctx context.Context, mgr ctrl.Manager, kind T, tally *Tally[T]) error {
-	synced, err := Follow(ctx, mgr, kind, tally.Tell)
+	synced, err := Follow(ctx, mgr, kind, tally.Observe)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (o *Options) Rights() (rights []kit.Right) {
 	for _, controller := range o.enabled() {
 		rights = append(rights, controller.Rights...)
 	}
-	for _, asked := range metricsmanager.Asked(o.Metrics) {
+	for _, asked := range metricsmanager.CreatedResources(o.Metrics) {
 		rights = append(rights, kit.On(asked.GroupVersion(), asked.Resource, "create"))
 	}
 	if elects := o.LeaderElection; elects.Enabled {

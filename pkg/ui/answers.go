@@ -204,7 +204,7 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, path, query
 	defer cancel()
 	answer, err := ask(ctx, s.hub.as(visitor), s.where)
 	if err != nil {
-		return s.hub.noAnswer(err)
+		return s.hub.errorResponse(err)
 	}
 	writeJSON(w, http.StatusOK, answer)
 	return nil
@@ -221,8 +221,8 @@ func (u *upstream) as(v visitor) *rest.Config {
 	return config
 }
 
-// noAnswer returns the refusal for an error.
-func (u *upstream) noAnswer(err error) *refusal {
+// errorResponse returns the refusal for an error.
+func (u *upstream) errorResponse(err error) *refusal {
 	var status apierrors.APIStatus
 	if notServed := (*answers.NotServedError)(nil); errors.As(err, &notServed) {
 		if err = notServed.Err; apierrors.IsNotFound(err) {

@@ -94,7 +94,7 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *re
 		return u.unreachable(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	contentType, refused := u.checkAnswer(response, q)
+	contentType, refused := u.checkResponse(response, q)
 	if refused != nil {
 		return refused
 	}
@@ -143,8 +143,8 @@ func (u *upstream) unreachable(err error) *refusal {
 	return refuse(http.StatusServiceUnavailable, "the hub %s cannot be reached: %v", withoutPassword(u.base), err)
 }
 
-// checkAnswer allows JSON, and plain text if the question expects it. A gateway in front of the hub may return anything.
-func (u *upstream) checkAnswer(response *http.Response, q *question) (contentType string, refused *refusal) {
+// checkResponse allows JSON, and plain text if the question expects it. A gateway in front of the hub may return anything.
+func (u *upstream) checkResponse(response *http.Response, q *question) (contentType string, refused *refusal) {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	good := response.StatusCode == http.StatusOK || response.StatusCode == http.StatusCreated || response.StatusCode >= 400
 	switch {
@@ -233,17 +233,17 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64, timeout time.
 // userName returns the hub's name for the user, or "" if the hub does not return it. The name of the kubeconfig's user is cached.
 func (u *upstream) userName(ctx context.Context, token string) string {
 	if token != "" {
-		return u.askUserName(ctx, token)
+		return u.whoAmI(ctx, token)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.user == "" {
-		u.user = u.askUserName(ctx, "")
+		u.user = u.whoAmI(ctx, "")
 	}
 	return u.user
 }
 
-func (u *upstream) askUserName(ctx context.Context, token string) string {
+func (u *upstream) whoAmI(ctx context.Context, token string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body, err := json.Marshal(&authenticationv1.SelfSubjectReview{

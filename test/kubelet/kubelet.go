@@ -184,7 +184,7 @@ const heartbeat = 10 * time.Second
 func (k *Kubelet) keepNode(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := heartbeat
-		if err := pods.SayReady(ctx, k.client, k.config.Node); err != nil {
+		if err := pods.MarkReady(ctx, k.client, k.config.Node); err != nil {
 			next = 200 * time.Millisecond
 			if ctx.Err() == nil && !apierrors.IsConflict(err) {
 				k.t.Logf("kubelet: the node: %v", err)

@@ -37,8 +37,8 @@ var User = &user.DefaultInfo{
 	Name: "ann", UID: "4711", Groups: []string{"team"}, Extra: map[string][]string{"example.com/scope": {"a"}},
 }
 
-// AdmittedAtOnce returns how many of n concurrent requests are admitted.
-func AdmittedAtOnce(n int, request func(i int) error) int {
+// AdmittedConcurrently returns how many of n concurrent requests are admitted.
+func AdmittedConcurrently(n int, request func(i int) error) int {
 	var admitted atomic.Int32
 	var all sync.WaitGroup
 	for i := range n {

@@ -166,7 +166,7 @@ func TestAdmission_StaleEventReleasesNothing(t *testing.T) {
 
 func TestAdmission_Concurrently(t *testing.T) {
 	f := newFixture(t, 10, 0)
-	if n := at.AdmittedAtOnce(100, func(i int) error { return f.write(at.Request{Object: placement("a", fmt.Sprint("p", i), 1)}) }); n != 10 {
+	if n := at.AdmittedConcurrently(100, func(i int) error { return f.write(at.Request{Object: placement("a", fmt.Sprint("p", i), 1)}) }); n != 10 {
 		t.Errorf("%d are admitted, want 10", n)
 	}
 }

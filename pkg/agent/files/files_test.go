@@ -42,7 +42,7 @@ func TestReadWay_SumFollowsContent(t *testing.T) {
 	}
 	sums := func() (way, hub string) {
 		t.Helper()
-		found, err := ReadWay(path)
+		found, err := ReadKubeconfig(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestReadWay_ErrorsQuoteNothing(t *testing.T) {
 		"a folder":            dir,
 		"too much":            write(t, dir, "large", strings.Repeat("#", maxSize+1)),
 	} {
-		if way, err := ReadWay(path); err == nil || strings.Contains(err.Error(), "s3cret") {
+		if way, err := ReadKubeconfig(path); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v, %+v", name, err, way)
 		}
 	}
@@ -111,7 +111,7 @@ func TestReadWay_ErrorsQuoteNothing(t *testing.T) {
 
 func TestReadWay_FollowsTokenFile(t *testing.T) {
 	g := tokentest.New(t)
-	for name, read := range map[string]func(string) (Way, error){"a way": ReadWay, "a mounted way": ReadMountedWay} {
+	for name, read := range map[string]func(string) (Kubeconfig, error){"a kubeconfig": ReadKubeconfig, "a mounted kubeconfig": ReadMountedKubeconfig} {
 		way, err := read(g.Path("kubeconfig"))
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestAttack_MountedKubeconfigCannotNamePodFiles(t *testing.T) {
 		"a program and a token": {"tokenFile: token, auth-provider: {name: oidc}", false},
 	} {
 		path := write(t, dir, "kubeconfig", strings.ReplaceAll(kubeconfig, user, test.user))
-		if way, err := ReadMountedWay(path); (err == nil) != test.good || err != nil && strings.Contains(err.Error(), "s3cret") {
+		if way, err := ReadMountedKubeconfig(path); (err == nil) != test.good || err != nil && strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %+v, %v", name, way.Config, err)
 		}
 	}

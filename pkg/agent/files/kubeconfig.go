@@ -24,32 +24,32 @@ import (
 // maxSize is the maximum size of a file, in bytes: that of a Secret, since most files are parts of one.
 const maxSize = 1 << 20
 
-// Way is the access to a cluster that a kubeconfig configures.
-type Way struct {
+// Kubeconfig is the access to a cluster that a kubeconfig configures.
+type Kubeconfig struct {
 	Config *rest.Config
 	// Sum changes with the server, CA, proxy or user of the cluster. It does not depend on what client-go reloads by itself: the content of a
 	// tokenFile, and of the files of a client certificate.
 	Sum string
 }
 
-// ReadWay reads a kubeconfig. If the path is empty, it returns the in-cluster configuration. A token in a file is reloaded when it changes.
-func ReadWay(path string) (Way, error) {
-	way, err := readWay(path)
+// ReadKubeconfig reads a kubeconfig. If the path is empty, it returns the in-cluster configuration. A token in a file is reloaded when it changes.
+func ReadKubeconfig(path string) (Kubeconfig, error) {
+	kubeconfig, err := readRESTConfig(path)
 	if err != nil {
-		return Way{}, err
+		return Kubeconfig{}, err
 	}
-	command.FollowToken(way.Config)
-	return way, nil
+	command.FollowToken(kubeconfig.Config)
+	return kubeconfig, nil
 }
 
-func readWay(path string) (Way, error) {
+func readRESTConfig(path string) (Kubeconfig, error) {
 	if path == "" {
 		config, err := rest.InClusterConfig()
-		return Way{Config: config}, err
+		return Kubeconfig{Config: config}, err
 	}
 	config, err := readKubeconfig(path)
 	if err != nil {
-		return Way{}, err
+		return Kubeconfig{}, err
 	}
 	for _, user := range config.AuthInfos {
 		if user.TokenFile != "" {
@@ -58,38 +58,38 @@ func readWay(path string) (Way, error) {
 	}
 	sum, err := sumOf(config)
 	if err != nil {
-		return Way{}, err
+		return Kubeconfig{}, err
 	}
-	way, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
+	restConfig, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return Way{}, fmt.Errorf("the kubeconfig %s cannot be used: %w", path, err)
+		return Kubeconfig{}, fmt.Errorf("the kubeconfig %s cannot be used: %w", path, err)
 	}
-	return Way{Config: way, Sum: sum}, nil
+	return Kubeconfig{Config: restConfig, Sum: sum}, nil
 }
 
-// ReadMountedWay reads a kubeconfig in a mounted Secret like ReadWay. A user who may write the Secret must not be able to make the agent start
+// ReadMountedKubeconfig reads a kubeconfig in a mounted Secret like ReadKubeconfig. A user who may write the Secret must not be able to make the agent start
 // programs, or send the token of its pod to another server: so the kubeconfig may only name files beside it.
-func ReadMountedWay(path string) (Way, error) {
-	way, err := readWay(path)
+func ReadMountedKubeconfig(path string) (Kubeconfig, error) {
+	kubeconfig, err := readRESTConfig(path)
 	if err != nil {
-		return Way{}, err
+		return Kubeconfig{}, err
 	}
-	if way.Config.ExecProvider != nil || way.Config.AuthProvider != nil {
-		return Way{}, fmt.Errorf("the kubeconfig %s has a user with a credential plugin (exec or auth-provider), which is not supported: "+
+	if kubeconfig.Config.ExecProvider != nil || kubeconfig.Config.AuthProvider != nil {
+		return Kubeconfig{}, fmt.Errorf("the kubeconfig %s has a user with a credential plugin (exec or auth-provider), which is not supported: "+
 			"put a token into a file beside it, and name that in tokenFile", path)
 	}
 	beside, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return Way{}, err
+		return Kubeconfig{}, err
 	}
-	for _, file := range []string{way.Config.BearerTokenFile, way.Config.CertFile, way.Config.KeyFile} {
+	for _, file := range []string{kubeconfig.Config.BearerTokenFile, kubeconfig.Config.CertFile, kubeconfig.Config.KeyFile} {
 		if file != "" && filepath.Dir(file) != beside {
-			return Way{}, fmt.Errorf("the kubeconfig %s names a file for its user that is not beside it: put the file there, and name it "+
+			return Kubeconfig{}, fmt.Errorf("the kubeconfig %s names a file for its user that is not beside it: put the file there, and name it "+
 				"without a folder", path)
 		}
 	}
-	command.FollowToken(way.Config)
-	return way, nil
+	command.FollowToken(kubeconfig.Config)
+	return kubeconfig, nil
 }
 
 // HubSum returns a hash that changes with the address of the hub in a kubeconfig, and with how the hub is trusted. The user does not affect it.

@@ -29,8 +29,8 @@ type ClusterConfig struct {
 	LeaseSeconds int32
 }
 
-// Make returns a new ManagedCluster. identity are the annotations that tell the hub about the agent's identity.
-func (c *ClusterConfig) Make(name string, identity map[string]string) *clusterv1.ManagedCluster {
+// New returns a new ManagedCluster. identity are the annotations that tell the hub about the agent's identity.
+func (c *ClusterConfig) New(name string, identity map[string]string) *clusterv1.ManagedCluster {
 	annotations := maps.Clone(identity)
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -12,7 +12,7 @@ import (
 // All addresses of the flags are on the hub, each once, beside those of others.
 func TestCluster_ReportsAllAddresses(t *testing.T) {
 	c := &ClusterConfig{ServerURL: "https://a", Addresses: []clusterv1.ClientConfig{{URL: "https://b", CABundle: []byte("new")}, {URL: "https://c"}}}
-	configs := c.Make("c1", nil).Spec.ManagedClusterClientConfigs
+	configs := c.New("c1", nil).Spec.ManagedClusterClientConfigs
 	if len(configs) != 3 || configs[0].URL != "https://a" || string(configs[1].CABundle) != "new" || configs[2].URL != "https://c" {
 		t.Errorf("it is made with %+v", configs)
 	}

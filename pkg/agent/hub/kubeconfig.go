@@ -90,5 +90,5 @@ func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 		return nil, err
 	}
 	c.Timeout = RequestTimeout
-	return limits.Straight(rest.AddUserAgent(c, "hub-agent")), nil
+	return limits.WithoutRedirects(rest.AddUserAgent(c, "hub-agent")), nil
 }

@@ -39,14 +39,14 @@ func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	way, err := config.TransportConfig()
+	transportConfig, err := config.TransportConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	way.TLS.CertData, way.TLS.KeyData = nil, nil
-	way.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: func() (*tls.Certificate, error) { return c.pair.Load(), nil }}
-	way.DialHolder = &transport.DialHolder{Dial: c.dialer.DialContext}
-	through, err := transport.New(way)
+	transportConfig.TLS.CertData, transportConfig.TLS.KeyData = nil, nil
+	transportConfig.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: func() (*tls.Certificate, error) { return c.pair.Load(), nil }}
+	transportConfig.DialHolder = &transport.DialHolder{Dial: c.dialer.DialContext}
+	through, err := transport.New(transportConfig)
 	if err != nil {
 		return nil, nil, err
 	}

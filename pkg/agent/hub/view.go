@@ -54,8 +54,8 @@ func (v *View) Begin() {
 	v.forgetAsked()
 }
 
-// See records that this process has read its ManagedCluster on the hub, or has asked the hub to create it again.
-func (v *View) See() {
+// SetSeen records that this process has read its ManagedCluster on the hub, or has asked the hub to create it again.
+func (v *View) SetSeen() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seen = true
@@ -110,8 +110,8 @@ func (v *View) Reported() []metav1.Condition {
 	return slices.Collect(maps.Values(v.conditions))
 }
 
-// AskNamespaces sets the namespaces that the hub asks the cluster for. It is called after each read of the ManagedCluster.
-func (v *View) AskNamespaces(names []string) {
+// RequestNamespaces sets the namespaces that the hub asks the cluster for. It is called after each read of the ManagedCluster.
+func (v *View) RequestNamespaces(names []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forgetAsked()
@@ -126,8 +126,8 @@ func (v *View) forgetAsked() {
 	}
 }
 
-// AskedNamespaces returns the channel that AskNamespaces sends to; only the last value counts.
-func (v *View) AskedNamespaces() <-chan []string { return v.asked }
+// RequestedNamespaces returns the channel that RequestNamespaces sends to; only the last value counts.
+func (v *View) RequestedNamespaces() <-chan []string { return v.asked }
 
 // ReportNamespaces sets the results for requested namespaces, nil for those that exist, which are reported to the hub soon if the set of existing
 // ones changes. Nothing is known of those that are left out.
@@ -149,8 +149,8 @@ func (v *View) Namespaces() map[string]error {
 	return v.namespaces
 }
 
-// SeeNodes sets the sums over the nodes of the managed cluster, after each read; nil if they are not known.
-func (v *View) SeeNodes(n *Nodes) {
+// SetNodes sets the sums over the nodes of the managed cluster, after each read; nil if they are not known.
+func (v *View) SetNodes(n *Nodes) {
 	v.mu.Lock()
 	same := v.nodesSeen && (v.nodes == nil) == (n == nil) &&
 		(n == nil || v.nodes.CPU == n.CPU && v.nodes.Memory == n.Memory && maps.Equal(v.nodes.Arches, n.Arches))

@@ -26,7 +26,7 @@ func news(v *hub.View) bool {
 
 func asked(v *hub.View) []string {
 	select {
-	case names := <-v.AskedNamespaces():
+	case names := <-v.RequestedNamespaces():
 		return names
 	default:
 		return []string{"nobody has asked"}
@@ -35,16 +35,16 @@ func asked(v *hub.View) []string {
 
 func TestView_LastRequestOfSessionCounts(t *testing.T) {
 	v := hub.NewView(0)
-	v.AskNamespaces([]string{"a"})
-	v.AskNamespaces([]string{"a", "b"})
+	v.RequestNamespaces([]string{"a"})
+	v.RequestNamespaces([]string{"a", "b"})
 	if got := asked(v); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %v", got)
 	}
-	v.AskNamespaces(nil)
+	v.RequestNamespaces(nil)
 	if got := asked(v); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	v.AskNamespaces([]string{"a"})
+	v.RequestNamespaces([]string{"a"})
 	v.ReportNamespaces(map[string]error{"a": nil})
 	v.Begin()
 	if got := asked(v); got[0] != "nobody has asked" || len(v.Namespaces()) > 0 {

@@ -52,7 +52,7 @@ type Hubs struct {
 // Serve runs serve for the hub in use until the context ends. When the hub is given up, the context of serve ends, and serve is run for the next hub.
 func (h *Hubs) Serve(ctx context.Context, serve func(context.Context)) {
 	for ctx.Err() == nil {
-		h.persist(ctx, "selecting the hub to use", h.settle)
+		h.persist(ctx, "selecting the hub to use", h.reconcile)
 		s := h.Store.Get()
 		named := klog.NewContext(ctx, klog.FromContext(ctx).WithValues("hub", s.Hub))
 		if why := h.try(named, s, serve); why != nil {
@@ -117,8 +117,8 @@ func (h *Hubs) Bootstrap(context.Context) (*clientcmdapi.Config, error) {
 	return nil, &unusableError{"no bootstrap kubeconfig is for the hub in use"}
 }
 
-// settle adapts the state to the candidates: the agent may have had one hub before, or different ones.
-func (h *Hubs) settle(ctx context.Context) error {
+// reconcile adapts the state to the candidates: the agent may have had one hub before, or different ones.
+func (h *Hubs) reconcile(ctx context.Context) error {
 	s := h.Store.Get()
 	switch {
 	case h.listed(s.Hub):

@@ -55,7 +55,7 @@ type Identity interface {
 	// Annotations returns the annotations of a new ManagedCluster.
 	Annotations(s state.State) (map[string]string, error)
 	// Asked reports whether the identity has been requested; the ManagedCluster must exist before.
-	Asked(s state.State) bool
+	Requested(s state.State) bool
 	// Step takes the next step towards an identity. It returns true once the state has one, and false if it must be called again later.
 	Step(ctx context.Context, by Bootstrap) (bool, error)
 	// Usable returns why the identity of the state cannot be used, or nil.

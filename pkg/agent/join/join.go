@@ -90,7 +90,7 @@ func (j *Joiner) Join(ctx context.Context) {
 			j.Hubs.Joining(err)
 			j.Health.Waiting(err.Error())
 			if apierrors.IsUnauthorized(err) && said.Again("token", err.Error()) {
-				j.Home.Tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
+				j.Home.Report(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
 			}
 		}
 		said.Result(ctx, "registering", err)
@@ -138,7 +138,7 @@ func (j *Joiner) step(ctx context.Context) (bool, error) {
 	if err := j.Identity.Prepare(ctx); err != nil {
 		return false, err
 	}
-	if !j.registered || !j.Identity.Asked(j.Store.Get()) {
+	if !j.registered || !j.Identity.Requested(j.Store.Get()) {
 		if err := j.register(ctx, h); err != nil {
 			return false, err
 		}

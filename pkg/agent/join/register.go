@@ -65,7 +65,7 @@ func (j *Joiner) Recreate(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		j.Home.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "ManagedCluster "+cluster.Name+
+		j.Home.Report(ctx, corev1.EventTypeNormal, "RegisteredAnew", "ManagedCluster "+cluster.Name+
 			" no longer existed on the hub: the agent created it again, and an admin of the hub must accept it")
 	case !apierrors.IsAlreadyExists(err): // if it exists, it is denied, or still being accepted
 		return fmt.Errorf("the hub denies access to this cluster, and it cannot be registered again: %w", err)
@@ -78,5 +78,5 @@ func (j *Joiner) desired(s state.State) (*clusterv1.ManagedCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.Cluster.Make(s.ClusterName, annotations), nil
+	return j.Cluster.New(s.ClusterName, annotations), nil
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Straight returns a copy of a configuration that does not follow redirects. The agent may be in the management cluster's network, which neither a
+// WithoutRedirects returns a copy of a configuration that does not follow redirects. The agent may be in the management cluster's network, which neither a
 // managed cluster nor a hub must be able to access; and client-go would send the agent's token along.
-func Straight(config *rest.Config) *rest.Config {
+func WithoutRedirects(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return straight{next} })
 	return config

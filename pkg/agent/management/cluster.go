@@ -28,8 +28,8 @@ type Cluster struct {
 	Namespace string
 }
 
-// Tell logs a message for an admin, and creates an event with it.
-func (c *Cluster) Tell(ctx context.Context, eventType, reason, message string) {
+// Report logs a message for an admin, and creates an event with it.
+func (c *Cluster) Report(ctx context.Context, eventType, reason, message string) {
 	log := klog.FromContext(ctx)
 	log.Info(message)
 	now := metav1.Now()

@@ -106,24 +106,24 @@ func (o *Options) Validate(needsManagement bool) (errs []error) {
 
 // Managed reads the configuration for the managed cluster. The kubeconfig of a detached agent is in a mounted Secret of the management cluster, and
 // may only name files beside it.
-func (o *Options) Managed() (files.Way, error) {
-	read := files.ReadWay
+func (o *Options) Managed() (files.Kubeconfig, error) {
+	read := files.ReadKubeconfig
 	if o.Detached {
-		read = files.ReadMountedWay
+		read = files.ReadMountedKubeconfig
 	}
-	way, err := read(o.Kubeconfig)
+	kubeconfig, err := read(o.Kubeconfig)
 	if err == nil {
-		way.Config = o.Requests.In(way.Config)
+		kubeconfig.Config = o.Requests.In(kubeconfig.Config)
 	}
-	return way, err
+	return kubeconfig, err
 }
 
 // Management reads the configuration for the cluster that stores the agent's secrets. It is the same as Managed, unless the agent is detached.
-func (o *Options) Management() (files.Way, error) {
+func (o *Options) Management() (files.Kubeconfig, error) {
 	if !o.Detached {
 		return o.Managed()
 	}
-	return files.ReadWay(o.ManagementKubeconfig)
+	return files.ReadKubeconfig(o.ManagementKubeconfig)
 }
 
 // Own returns the agent's namespaces on the managed cluster.
@@ -181,5 +181,5 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 
 // ours returns a copy of a configuration with the settings of all clients of the agent.
 func ours(config *rest.Config) *rest.Config {
-	return limits.Straight(rest.AddUserAgent(rest.CopyConfig(config), "hub-agent"))
+	return limits.WithoutRedirects(rest.AddUserAgent(rest.CopyConfig(config), "hub-agent"))
 }

@@ -36,7 +36,7 @@ type Loop struct {
 func (l *Loop) Run(ctx context.Context) error {
 	retry := repeat.Backoff{Shortest: time.Second, Random: l.Random}
 	for ctx.Err() == nil {
-		err := l.once(ctx)
+		err := l.runOnce(ctx)
 		if over := (*overError)(nil); ctx.Err() != nil || errors.As(err, &over) {
 			return err
 		}
@@ -61,7 +61,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-func (l *Loop) once(ctx context.Context) error {
+func (l *Loop) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	return l.Do(ctx)

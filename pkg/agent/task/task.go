@@ -82,7 +82,7 @@ func (s Session) restart(ctx context.Context, t Task) error {
 	retry := repeat.Backoff{Shortest: time.Second, Longest: maxPause, Random: s.Random}
 	for {
 		began := time.Now()
-		err := s.once(ctx, t)
+		err := s.runTask(ctx, t)
 		var over *overError
 		if err == nil || errors.As(err, &over) || ctx.Err() != nil {
 			return err
@@ -98,8 +98,8 @@ func (s Session) restart(ctx context.Context, t Task) error {
 	}
 }
 
-// once runs a task. It converts a panic to an error, so that a bug of one task does not stop the renewal of the lease.
-func (s Session) once(ctx context.Context, t Task) (err error) {
+// runTask runs a task. It converts a panic to an error, so that a bug of one task does not stop the renewal of the lease.
+func (s Session) runTask(ctx context.Context, t Task) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())

@@ -83,7 +83,7 @@ type Options struct {
 type Executors interface {
 	// For returns the way to access an object in the cluster with the rights of an account. The error is an executor.Denied if the account does not
 	// have these rights.
-	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (executor.Way, error)
+	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (executor.AccountClient, error)
 	// Self returns why the agent itself must not do something for a work, even if RBAC allows it.
 	Self(ctx context.Context, access executor.Access) error
 }
@@ -174,7 +174,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		})
 	}
 	for said := (&repeat.Said{}); ; {
-		a.evaluator.paces.forget(a.knows)
+		a.evaluator.paces.forget(a.isKnown)
 		said.Result(ctx, "deleting the objects of works that are missing on the hub", a.evict(ctx))
 		if !repeat.Sleep(ctx, repeat.Jittered(min(max(a.Grace/10, time.Second), resync), a.Random)) {
 			return nil
@@ -190,7 +190,7 @@ func (a *Agent) next(ctx context.Context) bool {
 	defer a.queue.Done(name)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("work", name))
 	limited, cancel := context.WithTimeout(ctx, syncTimeout)
-	again, err := a.once(limited, name)
+	again, err := a.syncOrFinalize(limited, name)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
@@ -209,8 +209,8 @@ func (a *Agent) next(ctx context.Context) bool {
 	return true
 }
 
-// once syncs or finalizes a work. It converts a panic to an error, so that a work that triggers a bug of the agent does not block other works.
-func (a *Agent) once(ctx context.Context, name string) (again time.Duration, err error) {
+// syncOrFinalize syncs or finalizes a work. It converts a panic to an error, so that a work that triggers a bug of the agent does not block other works.
+func (a *Agent) syncOrFinalize(ctx context.Context, name string) (again time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -283,7 +283,7 @@ func (s *state) of(one *item) *applyResult {
 	return last
 }
 
-func (a *Agent) knows(name string) bool {
+func (a *Agent) isKnown(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.states[name] != nil

@@ -77,13 +77,13 @@ func stepsOf(resources []memory.AppliedResource) [][]int {
 	return order.Delete(objects)
 }
 
-// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. It reports whether some of the pruned objects still
+// recordAndPrune records the UIDs of the applied objects, and prunes those that the spec no longer lists. It reports whether some of the pruned objects still
 // exist.
-func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
+func (a *Agent) recordAndPrune(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
 	var resources, dropped []memory.AppliedResource
 	for _, known := range s.record.Resources {
 		if isWanted(known.Target, items) {
-			resources = append(resources, s.known(known))
+			resources = append(resources, s.recorded(known))
 		} else {
 			dropped = append(dropped, known)
 		}
@@ -110,7 +110,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 			one, gone := dropped[i], false
 			if !held {
 				var err error
-				gone, err = a.takeAway(ctx, work.Name, s.record.Owner, one, a.stays(work.Spec.DeleteOption, one.Target))
+				gone, err = a.deleteOrOrphan(ctx, work.Name, s.record.Owner, one, a.stays(work.Spec.DeleteOption, one.Target))
 				if err != nil {
 					failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
 				}
@@ -128,7 +128,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 		s.pruning.reset()
 	}
 	a.Drift.Retain(work.Name, keep)
-	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
+	if err := a.Memory.SetResources(ctx, s.record, resources); err != nil {
 		s.record = nil
 		return left, err
 	}
@@ -136,8 +136,8 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	return left, failed
 }
 
-// known returns the record of an object with the version and the UID that were last read.
-func (s *state) known(resource memory.AppliedResource) memory.AppliedResource {
+// recorded returns the record of an object with the version and the UID that were last read.
+func (s *state) recorded(resource memory.AppliedResource) memory.AppliedResource {
 	for t, last := range s.manifests {
 		if t.Is(resource.Target) && last.uid != "" {
 			return memory.AppliedResource{Target: t, UID: last.uid}

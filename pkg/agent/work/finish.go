@@ -47,14 +47,14 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 		if err := a.release(ctx, work, record); err != nil {
 			return s.waits.Next(), errors.Join(err, a.hub.reportDeleting(ctx, work, []string{err.Error()}))
 		}
-		if err := a.Memory.Forget(ctx, record); err != nil {
+		if err := a.Memory.StartDeletion(ctx, record); err != nil {
 			return 0, err
 		}
 		left, err := a.removeAll(ctx, record)
 		if err != nil || len(left) > 0 {
 			return s.waits.Next(), errors.Join(err, a.hub.reportDeleting(ctx, work, left))
 		}
-		if err := a.Memory.Drop(ctx, record); err != nil {
+		if err := a.Memory.CompleteDeletion(ctx, record); err != nil {
 			return 0, err
 		}
 		if left, err := a.Memory.Find(ctx, work.Name); err != nil || left != nil {
@@ -86,7 +86,7 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 			continue
 		}
 		uid, _ := record.UID(t)
-		done, err := a.takeAway(ctx, work.Name, record.Owner, memory.AppliedResource{Target: t, UID: uid}, true)
+		done, err := a.deleteOrOrphan(ctx, work.Name, record.Owner, memory.AppliedResource{Target: t, UID: uid}, true)
 		if err == nil && !done {
 			err = errors.New("the cluster has stopped or started to serve its resource")
 		}
@@ -97,13 +97,13 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 	return failed
 }
 
-// takeAway deletes an object, or orphans one that stays, and reports whether nothing is left to do. If the object still exists, its deletion will be
+// deleteOrOrphan deletes an object, or orphans one that stays, and reports whether nothing is left to do. If the object still exists, its deletion will be
 // an event.
-func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.AppliedResource, stays bool) (done bool, err error) {
+func (a *Agent) deleteOrOrphan(ctx context.Context, work string, owner apply.Owner, one memory.AppliedResource, stays bool) (done bool, err error) {
 	t, served := one.Target, false
 	t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource)
 	if served {
-		done, err = a.end(ctx, owner, t, one.UID, stays)
+		done, err = a.deleteOrOrphanVersion(ctx, owner, t, one.UID, stays)
 	}
 	if !served || apply.IsNotServed(err) {
 		// The discovery results are stale, or lack those of a server that did not respond.
@@ -118,20 +118,20 @@ func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, on
 		done, err = false, nil
 		if !served || version != t.Version {
 			t.Version = version
-			done, err = a.end(ctx, owner, t, one.UID, stays)
+			done, err = a.deleteOrOrphanVersion(ctx, owner, t, one.UID, stays)
 		}
 		if apply.IsNotServed(err) {
 			err = nil // the resource is being added or removed
 		}
 	}
-	if err == nil && !done && a.knows(work) {
+	if err == nil && !done && a.isKnown(work) {
 		a.Drift.Watch(a.life, work, t, "")
 	}
 	return done, err
 }
 
-// end deletes an object in a version that the cluster serves, or orphans one that stays.
-func (a *Agent) end(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (done bool, err error) {
+// deleteOrOrphanVersion deletes an object in a version that the cluster serves, or orphans one that stays.
+func (a *Agent) deleteOrOrphanVersion(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (done bool, err error) {
 	if stays {
 		err = owner.Release(ctx, a.Cluster, t)
 		done = err == nil
@@ -191,7 +191,7 @@ func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, 
 	if d.isGone(one.Target) {
 		return "", nil
 	}
-	gone, err := a.takeAway(ctx, record.Work, record.Owner, one, a.stays(nil, one.Target))
+	gone, err := a.deleteOrOrphan(ctx, record.Work, record.Owner, one, a.stays(nil, one.Target))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("deleting %s: %w", one.Target, err)
@@ -259,14 +259,14 @@ func (a *Agent) evictOne(ctx context.Context, record *memory.Record) error {
 	case !record.Deleting && time.Since(*record.Evicting) < a.Grace:
 		return nil
 	}
-	if err := a.Memory.Forget(ctx, record); err != nil {
+	if err := a.Memory.StartDeletion(ctx, record); err != nil {
 		return err
 	}
 	left, err := a.removeAll(ctx, record)
 	if err != nil || len(left) > 0 {
 		return err
 	}
-	return a.Memory.Drop(ctx, record)
+	return a.Memory.CompleteDeletion(ctx, record)
 }
 
 // isMissing reports whether the hub has no work for a record. It requests the work from the hub, since the cache may be stale.

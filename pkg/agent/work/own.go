@@ -42,9 +42,9 @@ type Own struct {
 	Klusterlet string
 }
 
-// refuse returns why a work may not have a manifest. If only is not empty, it is the one namespace in which works may have objects. refuse is called
+// denialReason returns why a work may not have a manifest. If only is not empty, it is the one namespace in which works may have objects. denialReason is called
 // before any write.
-func (o Own) refuse(t apply.Target, manifest *unstructured.Unstructured, only string) error {
+func (o Own) denialReason(t apply.Target, manifest *unstructured.Unstructured, only string) error {
 	if o.isDeployment(t) {
 		return o.refuseImage(t, manifest)
 	}

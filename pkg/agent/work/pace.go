@@ -75,8 +75,8 @@ func (p *paces) wait(work string) time.Duration {
 	return max(0, until.Sub(p.now()))
 }
 
-// spent records the cost of an evaluation.
-func (p *paces) spent(work string, cost uint64) {
+// recordCost records the cost of an evaluation.
+func (p *paces) recordCost(work string, cost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dear.Delete(work)

@@ -25,7 +25,7 @@ func (c *clock) spend(p *paces, work string, cost uint64, during time.Duration) 
 			c.at = c.at.Add(wait)
 			continue
 		}
-		p.spent(work, cost)
+		p.recordCost(work, cost)
 		sum += cost
 		c.at = c.at.Add(time.Millisecond)
 	}
@@ -51,7 +51,7 @@ func TestPaces(t *testing.T) {
 	for end := c.at.Add(time.Hour); c.at.Before(end); c.at = c.at.Add(time.Second) {
 		for i := range 50 {
 			if work := fmt.Sprint("dear", i); p.wait(work) == 0 {
-				p.spent(work, rules.Budget)
+				p.recordCost(work, rules.Budget)
 				sum += rules.Budget
 				turns[work]++
 			}
@@ -73,7 +73,7 @@ func TestPaces(t *testing.T) {
 	sum = 0
 	for i, end := 0, c.at.Add(time.Hour); c.at.Before(end); i++ {
 		if work := fmt.Sprint("new", i); p.wait(work) == 0 {
-			p.spent(work, rules.Budget)
+			p.recordCost(work, rules.Budget)
 			sum += rules.Budget
 		}
 		c.at = c.at.Add(time.Second)
@@ -84,8 +84,8 @@ func TestPaces(t *testing.T) {
 
 	t.Log("Works that are not known to be cheap have two workers, and the others all")
 	c.at = c.at.Add(time.Hour)
-	p.spent("dear", 10*rules.Budget)
-	p.spent("frugal", 100)
+	p.recordCost("dear", 10*rules.Budget)
+	p.recordCost("frugal", 100)
 	c.at = c.at.Add(time.Hour)
 	for work, want := range map[string]time.Duration{"dear": 0, "brand-new": 0} {
 		if wait := p.begin(work); wait != want {
@@ -95,15 +95,15 @@ func TestPaces(t *testing.T) {
 	if p.begin("newer") == 0 || p.begin("frugal") > 0 {
 		t.Error("a third one has a worker, or a cheap one has none")
 	}
-	p.spent("brand-new", 1)
+	p.recordCost("brand-new", 1)
 	if wait := p.begin("newer"); wait > 0 {
 		t.Errorf("the third one waits for %s though another one has ended", wait)
 	}
-	p.spent("newer", 1)
-	p.spent("dear", 1)
+	p.recordCost("newer", 1)
+	p.recordCost("dear", 1)
 
 	t.Log("Who is made anew waits as before, and nothing is kept for ever")
-	p.spent("dear", 10*rules.Budget)
+	p.recordCost("dear", 10*rules.Budget)
 	p.forget(func(work string) bool { return work == "cheap" })
 	if p.wait("dear") == 0 {
 		t.Error("it has not paid")

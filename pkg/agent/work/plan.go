@@ -55,7 +55,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.manifest.Orphaned = a.stays(work.Spec.DeleteOption, one.manifest.Target)
 		object := one.manifest.Target
 		object.Version = "" // all versions of a kind are one object
-		one.refused = a.Own.refuse(one.manifest.Target, one.manifest.Object, a.Only)
+		one.refused = a.Own.denialReason(one.manifest.Target, one.manifest.Object, a.Only)
 		if one.refused == nil && seen.Has(object) {
 			one.refused = fmt.Errorf("the work has %s twice, which is one object in all versions of its kind: remove one of the manifests", object)
 		}

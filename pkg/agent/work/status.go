@@ -38,8 +38,8 @@ type evaluator struct {
 	paces    *paces
 }
 
-// see returns what the status reports of an object, and the delay until its rules may be evaluated.
-func (e *evaluator) see(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
+// evaluate returns what the status reports of an object, and the delay until its rules may be evaluated.
+func (e *evaluator) evaluate(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
 	seen = &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
 	if seen.FeedbackRules {
 		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, e.feedback)
@@ -55,22 +55,22 @@ func (e *evaluator) see(ctx context.Context, work string, one *item, have *unstr
 		})
 		return seen, wait, nil
 	}
-	seen.Conditions, err = e.judge(ctx, work, one.config.ConditionRules, have)
+	seen.Conditions, err = e.evaluateRules(ctx, work, one.config.ConditionRules, have)
 	return seen, 0, err
 }
 
-// judge evaluates rules and records the cost.
-func (e *evaluator) judge(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
+// evaluateRules evaluates rules and records the cost.
+func (e *evaluator) evaluateRules(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
 	var cost uint64
-	defer func() { e.paces.spent(work, cost) }()
+	defer func() { e.paces.recordCost(work, cost) }()
 	set := e.rules.Set(from)
 	conditions, cost, err = set.Evaluate(ctx, have)
 	cost += compiling * uint64(set.Compiled())
 	return conditions, err
 }
 
-// notThere returns what the status reports of an object that does not exist.
-func notThere(t apply.Target) *status.Seen {
+// statusOfMissing returns what the status reports of an object that does not exist.
+func statusOfMissing(t apply.Target) *status.Seen {
 	return &status.Seen{Err: apierrors.NewNotFound(t.GroupResource(), t.Name)}
 }
 
@@ -108,15 +108,15 @@ func (h hubWorks) report(ctx context.Context, work *workv1.ManifestWork, s *stat
 	if equality.Semantic.DeepEqual(work.Status, *next) {
 		return 0, nil
 	}
-	if wait := reportEvery - time.Since(s.reported); wait > 0 && saysTheSame(work.Status.Conditions, next.Conditions) {
+	if wait := reportEvery - time.Since(s.reported); wait > 0 && sameConditions(work.Status.Conditions, next.Conditions) {
 		return wait, nil
 	}
 	s.reported = time.Now()
 	return 0, h.patchStatus(ctx, work, *next)
 }
 
-// saysTheSame reports whether the conditions of a work have the same statuses, for the same generation. The results of rules may differ.
-func saysTheSame(before, after []metav1.Condition) bool {
+// sameConditions reports whether the conditions of a work have the same statuses, for the same generation. The results of rules may differ.
+func sameConditions(before, after []metav1.Condition) bool {
 	for i := range after {
 		was := meta.FindStatusCondition(before, after[i].Type)
 		if was == nil || was.Status != after[i].Status && !status.ByRule(was) || was.ObservedGeneration != after[i].ObservedGeneration {

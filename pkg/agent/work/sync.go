@@ -88,7 +88,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 		}
 		s.record = nil
 		// This takes longer if another client has set a finalizer on the record.
-		return s.waits.Next(), a.Memory.Drop(ctx, record)
+		return s.waits.Next(), a.Memory.CompleteDeletion(ctx, record)
 	}
 	if kept == nil {
 		for _, one := range items {
@@ -97,7 +97,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 			// list of namespaces may not.
 			one.manifest.Unseen = !known && s.manifests[one.manifest.Target] == nil && one.manifest.Namespace != ""
 		}
-		kept = a.Memory.Remember(ctx, record, intended(record, items))
+		kept = a.Memory.SetResources(ctx, record, intended(record, items))
 	}
 	if isStale(kept) {
 		s.record = nil
@@ -126,7 +126,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	if kept == nil {
 		var left bool
 		// A failure to prune does not delay the status of the other objects.
-		left, failed = a.settle(ctx, work, s, items)
+		left, failed = a.recordAndPrune(ctx, work, s, items)
 		if isStale(failed) {
 			return 0, failed
 		}
@@ -162,7 +162,7 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 	}
 	s.record = nil
 	defer func() { s.isNew = false }()
-	r, err := a.Memory.Make(ctx, work.Name, work.Labels, s.isNew)
+	r, err := a.Memory.Ensure(ctx, work.Name, work.Labels, s.isNew)
 	if err != nil {
 		return nil, err
 	}
@@ -247,10 +247,10 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	case have == nil && err != nil:
 		seen = a.observe(ctx, work, one)
 	case have == nil:
-		seen = notThere(target)
+		seen = statusOfMissing(target)
 	case err == nil || s.record.Owner.Owns(have):
 		var ended error
-		seen, wait, ended = a.evaluator.see(ctx, work.Name, one, have)
+		seen, wait, ended = a.evaluator.evaluate(ctx, work.Name, one, have)
 		if ended != nil {
 			return
 		}
@@ -320,12 +320,12 @@ func (a *Agent) apply(
 	if one.frozen || held {
 		manifest.Strategy.Type = apply.ReadOnly
 	}
-	way, err := a.wayFor(ctx, work, one)
+	way, err := a.accessFor(ctx, work, one)
 	if err != nil {
 		return nil, err
 	}
-	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
-		Making:   func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) },
+	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.OtherOwner,
+		Making:   func(ctx context.Context, t apply.Target) error { return a.recordCreation(ctx, s, t) },
 		Acquired: func(how apply.Acquisition) { last.adoption = adoptions[how] },
 		Replaced: func(why error) { last.replaced = why },
 		Claimed:  func(t apply.Target) string { return a.claims.before(work.Name, t) }}
@@ -342,38 +342,38 @@ func (a *Agent) apply(
 	return applier.Apply(ctx, manifest, fingerprint)
 }
 
-// making records that an object is about to be created again: the known UID belongs to a previous object.
-func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
+// recordCreation records that an object is about to be created again: the known UID belongs to a previous object.
+func (a *Agent) recordCreation(ctx context.Context, s *state, t apply.Target) error {
 	if uid, known := s.record.UID(t); known && uid == "" {
 		return nil
 	}
 	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.AppliedResource) bool { return r.Is(t) })
-	return a.Memory.Remember(ctx, s.record, append(resources, memory.AppliedResource{Target: t}))
+	return a.Memory.SetResources(ctx, s.record, append(resources, memory.AppliedResource{Target: t}))
 }
 
 // observe returns whether an object exists that could not be applied. If the executor does not have the right to get it, this is not revealed.
 func (a *Agent) observe(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
 	reading := *one
 	reading.manifest.Strategy.Type = apply.ReadOnly
-	way, err := a.wayFor(ctx, work, &reading)
+	way, err := a.accessFor(ctx, work, &reading)
 	if err != nil {
 		return &status.Seen{Err: err}
 	}
 	have, err := apply.Get(ctx, way.Client, one.manifest.Target)
 	if have == nil && err == nil {
-		return notThere(one.manifest.Target)
+		return statusOfMissing(one.manifest.Target)
 	}
 	return &status.Seen{Err: err}
 }
 
-// wayFor returns the way to access the cluster with the rights of a work's executor, or with those of the agent if the work has no executor.
-func (a *Agent) wayFor(ctx context.Context, work *workv1.ManifestWork, one *item) (executor.Way, error) {
+// accessFor returns the way to access the cluster with the rights of a work's executor, or with those of the agent if the work has no executor.
+func (a *Agent) accessFor(ctx context.Context, work *workv1.ManifestWork, one *item) (executor.AccountClient, error) {
 	by, access := work.Spec.Executor, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned}
 	if by == nil {
-		return executor.Way{Client: a.Cluster}, a.Executors.Self(ctx, access)
+		return executor.AccountClient{Client: a.Cluster}, a.Executors.Self(ctx, access)
 	}
 	if by.Subject.Type != workv1.ExecutorSubjectTypeServiceAccount || by.Subject.ServiceAccount == nil {
-		return executor.Way{}, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
+		return executor.AccountClient{}, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
 	}
 	return a.Executors.For(ctx, by.Subject.ServiceAccount, access)
 }

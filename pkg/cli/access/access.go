@@ -94,7 +94,7 @@ func (o *accessOptions) run(ctx context.Context, cluster string) error {
 		return err
 	}
 	if o.revoke {
-		return o.end(ctx, h, entry)
+		return o.delete(ctx, h, entry)
 	}
 	if err := o.request(ctx, h, name, wanted); err != nil {
 		return err
@@ -250,8 +250,8 @@ func conditionsOf(r *v1alpha1.AccessRequest) string {
 	return strings.Join(slices.Compact(missing), "; ")
 }
 
-// end deletes the request, and waits until it is gone and the access is revoked.
-func (o *accessOptions) end(ctx context.Context, h *kit.HubClient, entry *accessContext) error {
+// delete deletes the request, and waits until it is gone and the access is revoked.
+func (o *accessOptions) delete(ctx context.Context, h *kit.HubClient, entry *accessContext) error {
 	requests := h.Clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	err := requests.Delete(ctx, entry.request, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -209,7 +209,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *kit.HubClient, name strin
 		i := slices.IndexFunc(a.Requests, func(r request) bool { return r.Name == o.csr })
 		return a, approveRequest(ctx, h, name, a.Requests[i])
 	}
-	if why := leftToAdmin(ctx, h, cluster); why != "" {
+	if why := notApprovedReason(ctx, h, cluster); why != "" {
 		o.Warn("managed cluster %s: %s", name, why)
 	}
 	return a, nil
@@ -267,7 +267,7 @@ func (o *acceptOptions) awaitAvailable(ctx context.Context, h *kit.HubClient, na
 			return true, "", nil
 		}
 		if meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionJoined) == nil {
-			state += kit.Prefixed("; ", leftToAdmin(ctx, h, cluster))
+			state += kit.Prefixed("; ", notApprovedReason(ctx, h, cluster))
 		}
 		return false, state, nil
 	})

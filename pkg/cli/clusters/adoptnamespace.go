@@ -35,7 +35,7 @@ func (o *acceptOptions) adopt(ctx context.Context, h *kit.HubClient, cluster str
 	if namespace.Labels[registration.ClusterNameLabel] == cluster {
 		return false, nil
 	}
-	if why := mayNotBeAdopted(namespace); why != "" {
+	if why := adoptionProblem(namespace); why != "" {
 		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: %s (nothing was changed)", cluster, why)
 	}
 	inside, err := contents.New(h.Config)
@@ -62,8 +62,8 @@ func (o *acceptOptions) adopt(ctx context.Context, h *kit.HubClient, cluster str
 	return true, nil
 }
 
-// mayNotBeAdopted returns why a namespace cannot be adopted for a cluster even if it is empty, or "".
-func mayNotBeAdopted(namespace *corev1.Namespace) string {
+// adoptionProblem returns why a namespace cannot be adopted for a cluster even if it is empty, or "".
+func adoptionProblem(namespace *corev1.Namespace) string {
 	switch of := namespace.Labels[registration.ClusterNameLabel]; {
 	case of != "":
 		return fmt.Sprintf("its label %s says that it belongs to cluster %s", registration.ClusterNameLabel, command.Printable(of))

@@ -199,12 +199,12 @@ func approveRequest(ctx context.Context, h *kit.HubClient, cluster string, obser
 	return nil
 }
 
-// leftToAdmin returns why the hub does not approve the requests of an accepted cluster, or "".
-func leftToAdmin(ctx context.Context, h *kit.HubClient, cluster *clusterv1.ManagedCluster) string {
+// notApprovedReason returns why the hub does not approve the requests of an accepted cluster, or "".
+func notApprovedReason(ctx context.Context, h *kit.HubClient, cluster *clusterv1.ManagedCluster) string {
 	if kit.ARNOf(cluster) != "" {
 		return ""
 	}
-	if text := said(cluster); text != "" {
+	if text := reviewMessage(cluster); text != "" {
 		return text // the hub knows more than this program
 	}
 	requests, err := pendingRequests(ctx, h, cluster.Name)
@@ -238,8 +238,8 @@ func leftToAdmin(ctx context.Context, h *kit.HubClient, cluster *clusterv1.Manag
 	return why
 }
 
-// said returns the hub's message about a request that it leaves to an admin.
-func said(cluster *clusterv1.ManagedCluster) string {
+// reviewMessage returns the hub's message about a request that it leaves to an admin.
+func reviewMessage(cluster *clusterv1.ManagedCluster) string {
 	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits); c != nil && c.Status == metav1.ConditionTrue {
 		return command.Printable(c.Message)
 	}

@@ -232,9 +232,9 @@ func (q *asked) name() string {
 	return q.policyName + q.patternName
 }
 
-// meant returns the services of the files that the policy or pattern names, or all services if it is stored in the hub. Other services do not affect
+// namedServices returns the services of the files that the policy or pattern names, or all services if it is stored in the hub. Other services do not affect
 // the result.
-func (q *asked) meant() []*api.EdgeService {
+func (q *asked) namedServices() []*api.EdgeService {
 	var wanted []model.Wanted
 	switch {
 	case q.policy != nil:
@@ -267,7 +267,7 @@ func (q *asked) check() *api.DeployCheck {
 // ask sends the check to the hub, page by page.
 func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployCheck, error) {
 	check := q.check()
-	for _, s := range q.meant() {
+	for _, s := range q.namedServices() {
 		check.Spec.Services = append(check.Spec.Services, api.CheckedService{Org: s.Namespace, Spec: s.Spec})
 	}
 	switch {

@@ -74,7 +74,7 @@ func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCh
 	} else {
 		question.Pattern = &q.pattern.Spec
 	}
-	for _, s := range q.meant() {
+	for _, s := range q.namedServices() {
 		read, err := model.ReadArchive(&s.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("EdgeService %s/%s: the hub would reject it: %w", s.Namespace, s.Name, err)

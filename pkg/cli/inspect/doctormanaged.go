@@ -36,17 +36,17 @@ func (o *doctorOptions) diagnoseManaged(ctx context.Context, r *answers.Reader) 
 		m.Rights = r.Named(ctx, m.Expected, answers.RightsResources)
 	}
 	if secret := o.secret(ctx, r, registration.BootstrapSecret, &m.Bootstrap); secret != nil {
-		m.Bootstrap = bootstrapWay(ctx, secret)
+		m.Bootstrap = bootstrapConnection(ctx, secret)
 	}
 	if secret := o.secret(ctx, r, registration.HubKubeconfigSecret, &m.Identity); secret != nil {
-		way, config := identityWay(ctx, secret)
+		way, config := identityConnection(ctx, secret)
 		m.Identity = way
 		m.ClusterName, m.Refusal = string(secret.Data[registration.KeyClusterName]), string(secret.Data[registration.KeyRefusal])
 		if way.Found && !way.Tried && way.Trouble == doctor.NoTrouble {
 			r.Unseen = append(r.Unseen, "the connection to the hub with the identity of the agent: only its pod has the identity")
 		}
 		if config != nil && way.Trouble == doctor.NoTrouble && m.ClusterName != "" {
-			askLease(ctx, config, m)
+			getLease(ctx, config, m)
 		}
 	}
 	for _, way := range []*doctor.Way{&m.Bootstrap, &m.Identity} {

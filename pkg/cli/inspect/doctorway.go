@@ -32,8 +32,8 @@ import (
 // The kubeconfigs here are written by other users. So files and programs of this machine that they name are not used, the credentials of the user are
 // not sent anywhere because of them, and redirects of a hub are not followed with the credentials of the agent.
 
-// bootstrapWay returns the state of the connection to the hub by the bootstrap kubeconfig.
-func bootstrapWay(ctx context.Context, secret *corev1.Secret) doctor.Way {
+// bootstrapConnection returns the state of the connection to the hub by the bootstrap kubeconfig.
+func bootstrapConnection(ctx context.Context, secret *corev1.Secret) doctor.Way {
 	w := doctor.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
 	w.Found = len(data) > 0
@@ -45,14 +45,14 @@ func bootstrapWay(ctx context.Context, secret *corev1.Secret) doctor.Way {
 		w.Trouble, w.Text = doctor.Unusable, command.ErrorLine(err)
 		return w
 	}
-	if _, err := tryWay(ctx, &w, config); err != nil {
+	if _, err := tryConnection(ctx, &w, config); err != nil {
 		w.Trouble, w.Text = doctor.Unusable, command.ErrorLine(err)
 	}
 	return w
 }
 
-// identityWay returns the same for the agent's own kubeconfig, whose certificate and key are in the same Secret.
-func identityWay(ctx context.Context, secret *corev1.Secret) (doctor.Way, *rest.Config) {
+// identityConnection returns the same for the agent's own kubeconfig, whose certificate and key are in the same Secret.
+func identityConnection(ctx context.Context, secret *corev1.Secret) (doctor.Way, *rest.Config) {
 	w := doctor.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
 	w.Found = len(data) > 0
@@ -91,15 +91,15 @@ func identityWay(ctx context.Context, secret *corev1.Secret) (doctor.Way, *rest.
 	if err := bootstrap.CheckNoFiles(config); err != nil {
 		return unusable(err)
 	}
-	way, err := tryWay(ctx, &w, config)
+	way, err := tryConnection(ctx, &w, config)
 	if err != nil {
 		return unusable(err)
 	}
 	return w, way
 }
 
-// tryWay requests the version of the hub of a kubeconfig.
-func tryWay(ctx context.Context, w *doctor.Way, config *clientcmdapi.Config) (*rest.Config, error) {
+// tryConnection requests the version of the hub of a kubeconfig.
+func tryConnection(ctx context.Context, w *doctor.Way, config *clientcmdapi.Config) (*rest.Config, error) {
 	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
 		return nil, err
@@ -168,8 +168,8 @@ func certificateEnds(data []byte) *time.Time {
 	return &c.NotAfter
 }
 
-// askLease gets the agent's lease from the hub with the identity of the agent.
-func askLease(ctx context.Context, way *rest.Config, m *doctor.Managed) {
+// getLease gets the agent's lease from the hub with the identity of the agent.
+func getLease(ctx context.Context, way *rest.Config, m *doctor.Managed) {
 	client, err := answers.Client(way)
 	if err != nil {
 		return

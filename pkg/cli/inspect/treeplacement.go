@@ -39,16 +39,16 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 		}
 		root := tree.Placement(p)
 		owners, err := r.addReplicaSets(ctx, root)
-		if err = notSeen(root, "the replica sets of the namespace", err); err != nil {
+		if err = addHidden(root, "the replica sets of the namespace", err); err != nil {
 			return nil, err
 		}
 		decided, err := r.ListDecisions(ctx, namespace, []string{name})
-		if err = notSeen(root, "the chosen clusters", err); err != nil {
+		if err = addHidden(root, "the chosen clusters", err); err != nil {
 			return nil, err
 		}
 		chosen := decided[types.NamespacedName{Namespace: namespace, Name: name}]
 		known, err := r.knownOf(ctx, p, chosen)
-		if err = notSeen(root, "the state of the clusters", err); err != nil {
+		if err = addHidden(root, "the state of the clusters", err); err != nil {
 			return nil, err
 		}
 		found := map[string]*tree.Node{}

@@ -59,8 +59,8 @@ func why(err error) string {
 	return err.Error()
 }
 
-// notSeen notes in the tree what is hidden. It returns other errors.
-func notSeen(n *tree.Node, what string, err error) error {
+// addHidden notes in the tree what is hidden. It returns other errors.
+func addHidden(n *tree.Node, what string, err error) error {
 	if !hidden(err) {
 		return err
 	}
@@ -92,7 +92,7 @@ func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*
 			return root, nil
 		}
 		if r.whole || root.Worst() != inspect.Healthy {
-			if err := notSeen(root, "the time and reason of unavailable clusters", r.tell(ctx, selector, found)); err != nil {
+			if err := addHidden(root, "the time and reason of unavailable clusters", r.addStates(ctx, selector, found)); err != nil {
 				return nil, err
 			}
 			root.Message = countStates(root)
@@ -120,8 +120,8 @@ func countStates(root *tree.Node) string {
 	return text
 }
 
-// tell adds the state of the clusters themselves. Members have the state without reasons.
-func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*tree.Node) error {
+// addStates adds the state of the clusters themselves. Members have the state without reasons.
+func (r *treeReader) addStates(ctx context.Context, selector string, found map[string]*tree.Node) error {
 	_, err := kit.Reach(r.HubClient, func(c kit.ManagedClusters) (any, error) {
 		return nil, paging.EachItem(ctx, c.List, metav1.ListOptions{LabelSelector: selector}, func(c *clusterv1.ManagedCluster) error {
 			if n := found[c.Name]; n != nil {
@@ -211,7 +211,7 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 			c = &clusterv1.ManagedCluster{}
 			root.Unseen = append(root.Unseen, fmt.Sprintf("the conditions of the cluster: %s", why(err)))
 		}
-		listErr = notSeen(root, "the sets", listErr)
+		listErr = addHidden(root, "the sets", listErr)
 		if listErr != nil {
 			return nil, listErr
 		}
@@ -220,7 +220,7 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 		case err == nil:
 			root.Add(tree.Lease(c, lease, r.now))
 		case !apierrors.IsNotFound(err):
-			if err := notSeen(root, "when the agent last renewed its lease", err); err != nil {
+			if err := addHidden(root, "when the agent last renewed its lease", err); err != nil {
 				return nil, err
 			}
 		}
@@ -242,7 +242,7 @@ func (r *treeReader) addNamespace(ctx context.Context, root *tree.Node, c *clust
 	case apierrors.IsNotFound(err) && c.Spec.HubAcceptsClient:
 		node = tree.Namespace(root.Name, nil)
 	case !apierrors.IsNotFound(err):
-		if err := notSeen(root, "the namespace of the cluster on the hub", err); err != nil {
+		if err := addHidden(root, "the namespace of the cluster on the hub", err); err != nil {
 			return err
 		}
 	}
@@ -252,5 +252,5 @@ func (r *treeReader) addNamespace(ctx context.Context, root *tree.Node, c *clust
 		return nil
 	})
 	root.Add(tree.ManagedNamespaces(c, root.State)...)
-	return notSeen(root, "the access requests", err)
+	return addHidden(root, "the access requests", err)
 }

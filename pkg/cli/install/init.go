@@ -126,7 +126,7 @@ func (o *initOptions) run(ctx context.Context) error {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	o.takeBack(ctx, c)
+	o.deleteStaleRoles(ctx, c)
 	if slices.Contains(o.auths, kit.AuthCSR) {
 		if err := o.tryCertificate(ctx, h); err != nil {
 			o.Warn("the hub issues no client certificates, so no cluster can join by %s: %v", kit.AuthCSR, err)
@@ -160,9 +160,9 @@ func (o *initOptions) validateBoundary() error {
 // operator, which has more rules.
 const upstreams = "open-cluster-management:bootstrap"
 
-// takeBack deletes roles and bindings that an earlier init has created and this one does not. Objects that have other field managers, too, stay. An
+// deleteStaleRoles deletes roles and bindings that an earlier init has created and this one does not. Objects that have other field managers, too, stay. An
 // error is a warning only: the hub is prepared in any case.
-func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
+func (o *initOptions) deleteStaleRoles(ctx context.Context, c client.Client) {
 	remove := func(gone *unstructured.Unstructured, why, others string) {
 		have := &metav1.PartialObjectMetadata{}
 		have.SetGroupVersionKind(gone.GroupVersionKind())

@@ -115,8 +115,8 @@ func (o *outsideHub) namespace() string {
 	return c.ServerNamespace()
 }
 
-// wanted returns the ClusterManager with only the fields that init sets.
-func (o *initOptions) wanted() *unstructured.Unstructured {
+// desired returns the ClusterManager with only the fields that init sets.
+func (o *initOptions) desired() *unstructured.Unstructured {
 	spec := map[string]any{"deployOption": map[string]any{"mode": string(o.outside.InstallMode())}}
 	ours := map[string]any{}
 	if o.outside.address != "" {
@@ -165,7 +165,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 	if err := m.InstallOperator(ctx, plan, "ClusterManager", &operatorv1.ClusterManagerList{}); err != nil {
 		return err
 	}
-	if err := m.ApplyObject(ctx, o.wanted()); err != nil {
+	if err := m.ApplyObject(ctx, o.desired()); err != nil {
 		return err
 	}
 	if err := m.ApplySecrets(ctx, "ClusterManager "+o.outside.name, secrets); err != nil {
@@ -202,7 +202,7 @@ func checkClusterManager(ctx context.Context, m *management.Client, o *initOptio
 	case have.Mode() != o.outside.InstallMode():
 		return fmt.Errorf("the ClusterManager %s has the mode %s, which cannot be changed: %s", name, have.Mode(), other)
 	case !kit.Owner.Owns(have):
-		return m.Explain(&remote.NotOurs{Object: remote.IDOf(o.wanted()), Owner: kit.Owner})
+		return m.Explain(&remote.NotOurs{Object: remote.IDOf(o.desired()), Owner: kit.Owner})
 	}
 	return m.CheckSecret(ctx, o.outside.namespace(), operatorv1.ExternalHubKubeconfig, "the ClusterManager "+name, o.outside.hub.Parsed.Server(), other)
 }

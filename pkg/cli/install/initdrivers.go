@@ -109,7 +109,7 @@ func (o *initOptions) configure(ctx context.Context, h *kit.HubClient, m *kit.Ma
 		return false, nil
 	}
 	// Change the account first: pods get the role when they start.
-	err = o.giveRole(ctx, h, deployment.Spec.Template.Spec.ServiceAccountName, r.role)
+	err = o.setRole(ctx, h, deployment.Spec.Template.Spec.ServiceAccountName, r.role)
 	if err == nil {
 		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			now, err := h.Kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
@@ -152,8 +152,8 @@ func notToConfigure(deployment *appsv1.Deployment, m *kit.Manager, r *registerin
 	return ""
 }
 
-// giveRole sets the role of the pods of hub-controller-manager. It does not replace a role that is already set.
-func (o *initOptions) giveRole(ctx context.Context, h *kit.HubClient, name, role string) error {
+// setRole sets the role of the pods of hub-controller-manager. It does not replace a role that is already set.
+func (o *initOptions) setRole(ctx context.Context, h *kit.HubClient, name, role string) error {
 	accounts := h.Kube.CoreV1().ServiceAccounts(deploy.ManagerNamespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		account, err := accounts.Get(ctx, cmp.Or(name, metav1.NamespaceDefault), metav1.GetOptions{})

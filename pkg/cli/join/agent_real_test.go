@@ -214,14 +214,14 @@ func TestAgentUninstall_DeletesServicesOnRequest(t *testing.T) {
 	for _, fate := range []string{"delete", "keep"} {
 		w.must(sues, "install", install...)
 		hash := memory.HubHash("https://hub.example.com/c-running")
-		record, err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Make(t.Context(), "w1", nil, false)
+		record, err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Ensure(t.Context(), "w1", nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		brought := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "running", Name: "brought", OwnerReferences: []metav1.OwnerReference{record.Owner.Reference()}}}
 		w.make(brought)
 		target := memory.AppliedResource{Target: apply.Target{GroupVersionResource: apply.ConfigMaps, Namespace: "running", Name: "brought"}, UID: brought.UID}
-		if err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Remember(t.Context(), record, []memory.AppliedResource{target}); err != nil {
+		if err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).SetResources(t.Context(), record, []memory.AppliedResource{target}); err != nil {
 			t.Fatal(err)
 		}
 		w.refused(sues, "uninstall", []string{"--namespace", "running"}, "the agent has applied 1 work with 1 object", "--works=delete or --works=keep")

@@ -182,7 +182,7 @@ func TestBindCommand(t *testing.T) {
 	}
 }
 
-// TestTakesOver verifies that takesOver returns the permissions by which others can act as a ServiceAccount of their namespace, and no others.
+// TestTakesOver verifies that impersonationRight returns the permissions by which others can act as a ServiceAccount of their namespace, and no others.
 func TestTakesOver(t *testing.T) {
 	for rule, want := range map[string]bool{
 		"get,list,watch pods,configmaps,pods/log": false, "* events,leases": false, "create events": false, "get services": false,
@@ -191,7 +191,7 @@ func TestTakesOver(t *testing.T) {
 		"bind roles": true, "escalate roles": true, "create kafkas": true, "* configmaps": true, "get services/proxy": true,
 	} {
 		verbs, resources, _ := strings.Cut(rule, " ")
-		got := takesOver(&rbacv1.PolicyRule{APIGroups: []string{"*"}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(strings.TrimSpace(resources), ",")})
+		got := impersonationRight(&rbacv1.PolicyRule{APIGroups: []string{"*"}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(strings.TrimSpace(resources), ",")})
 		if (got != "") != want {
 			t.Errorf("%s: it says %q", rule, got)
 		}

@@ -175,7 +175,7 @@ func (o *installOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.deploy(ctx, func(m *managed, objects []*unstructured.Unstructured) error {
-		if err := m.mayMake(ctx, objects); err != nil {
+		if err := m.checkCreate(ctx, objects); err != nil {
 			return err
 		}
 		if !o.scoped && o.namespace != registration.AgentNamespace {

@@ -73,18 +73,18 @@ func (m *managed) checkNamespace(ctx context.Context) error {
 	return nil
 }
 
-// mayMake returns an error that lists, in one line, the permissions that the user lacks to create or patch the objects and to see the state of the
+// checkCreate returns an error that lists, in one line, the permissions that the user lacks to create or patch the objects and to see the state of the
 // agent.
-func (m *managed) mayMake(ctx context.Context, objects []*unstructured.Unstructured) error {
+func (m *managed) checkCreate(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rights, err := m.rightsTo(objects, "get", "create", "patch")
 	if err != nil {
 		return err
 	}
-	return m.may(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was created")
+	return m.checkAllowed(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was created")
 }
 
-// mayRemove returns an error that lists the permissions that the user lacks to have the agent leave, and to delete it.
-func (m *managed) mayRemove(ctx context.Context, objects []*unstructured.Unstructured) error {
+// checkRemove returns an error that lists the permissions that the user lacks to have the agent leave, and to delete it.
+func (m *managed) checkRemove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rights, err := m.rightsTo(objects, "get", "delete")
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (m *managed) mayRemove(ctx context.Context, objects []*unstructured.Unstruc
 	if m.scoped {
 		rights = append(rights, m.inNamespace("", "configmaps", "get", "list", "delete")...)
 	}
-	return m.may(ctx, rights, "nothing was removed")
+	return m.checkAllowed(ctx, rights, "nothing was removed")
 }
 
 func (m *managed) inNamespace(group, resource string, verbs ...string) (rights []authorizationv1.ResourceAttributes) {
@@ -122,8 +122,8 @@ func (m *managed) rightsTo(objects []*unstructured.Unstructured, verbs ...string
 	return rights, nil
 }
 
-// may returns an error that lists the permissions that the user does not have.
-func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttributes, so string) error {
+// checkAllowed returns an error that lists the permissions that the user does not have.
+func (m *managed) checkAllowed(ctx context.Context, rights []authorizationv1.ResourceAttributes, so string) error {
 	kube, err := kubernetes.NewForConfig(m.Config)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (m *managed) tryAllRights(ctx context.Context, objects []*unstructured.Unst
 		if o.GetNamespace() != "" && !m.scoped {
 			continue // the namespace may not exist yet; the rights are those of the cluster
 		}
-		err := m.tryToMake(ctx, o)
+		err := m.dryRunCreate(ctx, o)
 		var escalation *escalationError
 		switch {
 		case errors.As(err, &escalation):

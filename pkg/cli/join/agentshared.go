@@ -65,7 +65,7 @@ func sharedBy(ctx context.Context, m *managed, binding *rbacv1.RoleBinding) (who
 		return "", "", err
 	}
 	for i := range rules {
-		right = takesOver(&rules[i])
+		right = impersonationRight(&rules[i])
 		if right != "" {
 			break
 		}
@@ -117,9 +117,9 @@ var (
 	harmless = []string{"events", "leases"}
 )
 
-// takesOver returns a permission of the rule that lets its holder act as a ServiceAccount of the namespace, or "". Every permission that is not known
+// impersonationRight returns a permission of the rule that lets its holder act as a ServiceAccount of the namespace, or "". Every permission that is not known
 // to be harmless counts: the controller of a custom resource may run pods, or copy Secrets.
-func takesOver(rule *rbacv1.PolicyRule) string {
+func impersonationRight(rule *rbacv1.PolicyRule) string {
 	verbs := strings.Join(rule.Verbs, ", ")
 	reading := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
 	for _, resource := range rule.Resources {

@@ -75,7 +75,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.mayRemove(ctx, objects); err != nil {
+	if err := m.checkRemove(ctx, objects); err != nil {
 		return err
 	}
 	if err := checkUnjoinJob(ctx, m); err != nil {

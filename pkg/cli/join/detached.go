@@ -92,8 +92,8 @@ func (o *detachedOptions) klusterlet() *operatorv1.Klusterlet {
 	return k
 }
 
-// wanted returns the Klusterlet with only the fields that join sets.
-func (o *joinOptions) wanted() *unstructured.Unstructured {
+// desired returns the Klusterlet with only the fields that join sets.
+func (o *joinOptions) desired() *unstructured.Unstructured {
 	spec := map[string]any{
 		"clusterName":  o.clusterName,
 		"deployOption": map[string]any{"mode": string(o.detached.InstallMode())},
@@ -108,7 +108,7 @@ func (o *joinOptions) wanted() *unstructured.Unstructured {
 		}
 		spec["registrationConfiguration"] = map[string]any{"clusterLabels": labels}
 	}
-	own := map[string]any{"works": o.works.wanted()}
+	own := map[string]any{"works": o.works.desired()}
 	if names := o.pods.pullNames(); len(names) > 0 {
 		own["imagePullSecrets"] = names
 	}
@@ -181,7 +181,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 	if err := m.InstallOperator(ctx, plan, "Klusterlet", &operatorv1.KlusterletList{}); err != nil {
 		return err
 	}
-	if err := m.ApplyObject(ctx, o.wanted()); err != nil {
+	if err := m.ApplyObject(ctx, o.desired()); err != nil {
 		return err
 	}
 	if err := m.ApplySecrets(ctx, "Klusterlet "+o.detached.name, secrets); err != nil {
@@ -192,7 +192,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.sayDetached()
+	return o.printResult()
 }
 
 // printDetached prints what would be created. hub-operator creates the namespace of the secrets.
@@ -204,7 +204,7 @@ func (o *joinOptions) printDetached(secrets []*unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	objects = append(objects, o.wanted())
+	objects = append(objects, o.desired())
 	return printManifests(o.Out, append(objects, secrets...))
 }
 
@@ -233,7 +233,7 @@ func checkKlusterlet(ctx context.Context, m *management.Client, o *joinOptions, 
 	case have.Spec.ClusterName != o.clusterName:
 		return fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, not for %s: %s", o.detached.name, have.Spec.ClusterName, o.clusterName, other)
 	case !kit.Owner.Owns(have):
-		return m.Explain(&remote.NotOurs{Object: remote.IDOf(o.wanted()), Owner: kit.Owner})
+		return m.Explain(&remote.NotOurs{Object: remote.IDOf(o.desired()), Owner: kit.Owner})
 	}
 	return checkKlusterletSecrets(ctx, m, o, other)
 }
@@ -247,7 +247,7 @@ func checkKlusterletSecrets(ctx context.Context, m *management.Client, o *joinOp
 	return m.CheckSecret(ctx, namespace, operatorv1.BootstrapHubKubeconfig, of, o.way.server, other)
 }
 
-func (o *joinOptions) sayDetached() error {
+func (o *joinOptions) printResult() error {
 	works, worksSaid := o.works.result()
 	result := struct {
 		Name         string      `json:"name"`

@@ -14,5 +14,5 @@ const (
 var (
 	UnjoinJobOf = unjoinJobOf
 	WaitsFor    = waitsFor
-	WayOf       = wayOf
+	WayOf       = configOf
 )

@@ -285,7 +285,7 @@ func (o *joinOptions) isEdge() bool { return len(o.edge) > 0 || o.scoped }
 
 func (o *joinOptions) print(accept string) error {
 	works, worksSaid := o.works.result()
-	worksSaid += o.saysUpgradable()
+	worksSaid += o.upgradeHint()
 	result := struct {
 		Name         string      `json:"name"`
 		Namespace    string      `json:"namespace,omitempty"`

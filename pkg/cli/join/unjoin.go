@@ -142,7 +142,7 @@ func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	if err != nil {
 		return err
 	}
-	if err := m.endWorks(ctx, works, withdraw.Fate(o.works)); err != nil {
+	if err := m.finalizeWorks(ctx, works, withdraw.Fate(o.works)); err != nil {
 		return err
 	}
 	removed, err := m.removeAgent(ctx, have)
@@ -155,7 +155,7 @@ func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 		Removed bool         `json:"removed"`
 		Works   *worksEnding `json:"works,omitempty"`
 	}{o.clusterName, left, removed, works.ending(o.works)}
-	said := works.said(o.works)
+	said := works.describe(o.works)
 	switch {
 	case left:
 		return o.out.Print(o.Out, result, "%sCluster %s has left its hub. Its ManagedCluster still exists; an admin can delete "+
@@ -176,7 +176,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	err = m.Get(ctx, m.key(deploy.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run %s again, and then this command", m.namespace, deploy.AgentName, m.maker())
+		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run %s again, and then this command", m.namespace, deploy.AgentName, m.deployCommand())
 	case err != nil:
 		return false, m.Explain(err)
 	case !kit.Owner.Owns(deployment):
@@ -215,7 +215,7 @@ func (m *managed) unjoinInPlaceOf(ctx context.Context, deployment *appsv1.Deploy
 		}
 	}()
 	pods := client.MatchingLabels{deploy.AgentLabel: deploy.AgentName}
-	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
+	if err := m.awaitGone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
 		return err
 	}
 	return m.runUnjoinJob(ctx, job)
@@ -298,11 +298,11 @@ func (m *managed) dropJob(ctx context.Context) error {
 		return fmt.Errorf("removing Job %s: %w", unjoinJob, m.Explain(err))
 	}
 	which := client.MatchingLabels{deploy.AgentLabel: unjoinJob}
-	return m.awaitNone(ctx, "the Job "+unjoinJob+" to be gone", &batchv1.JobList{}, which)
+	return m.awaitGone(ctx, "the Job "+unjoinJob+" to be gone", &batchv1.JobList{}, which)
 }
 
-// awaitNone waits until none of the objects exists.
-func (m *managed) awaitNone(ctx context.Context, what string, list client.ObjectList, which client.MatchingLabels) error {
+// awaitGone waits until none of the objects exists.
+func (m *managed) awaitGone(ctx context.Context, what string, list client.ObjectList, which client.MatchingLabels) error {
 	return m.Await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		if err := m.List(ctx, list, client.InNamespace(m.namespace), which); err != nil {
 			return false, "", err
@@ -341,13 +341,13 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 		}
 	}
 	if m.keep != nil {
-		return removed, m.dropLeft(ctx)
+		return removed, m.deleteLeftovers(ctx)
 	}
 	return removed, nil
 }
 
-// dropLeft deletes the objects that remain of an interrupted attempt, if they are not deleted with the namespace.
-func (m *managed) dropLeft(ctx context.Context) error {
+// deleteLeftovers deletes the objects that remain of an interrupted attempt, if they are not deleted with the namespace.
+func (m *managed) deleteLeftovers(ctx context.Context) error {
 	err := m.Get(ctx, m.key(deploy.AgentName), &appsv1.Deployment{})
 	if !apierrors.IsNotFound(err) {
 		return m.Explain(err) // it belongs to another owner, and so does the identity
@@ -366,8 +366,8 @@ func (m *managed) dropLeft(ctx context.Context) error {
 	return m.dropJob(ctx)
 }
 
-// maker returns the command that deploys the agent.
-func (m *managed) maker() string {
+// deployCommand returns the command that deploys the agent.
+func (m *managed) deployCommand() string {
 	if m.keep != nil {
 		return "kubectl hub agent install"
 	}
@@ -377,7 +377,7 @@ func (m *managed) maker() string {
 // dropIdentity deletes the agent's identity after the agent has stopped, which would create it again.
 func (m *managed) dropIdentity(ctx context.Context, have identity) error {
 	pods := client.MatchingLabels{deploy.AgentLabel: deploy.AgentName}
-	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
+	if err := m.awaitGone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
 		return err
 	}
 	if have.secret == nil {

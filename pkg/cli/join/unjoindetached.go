@@ -232,7 +232,7 @@ func worksOn(ctx context.Context, data []byte, agentID string) (works, objects i
 func denyOnHub(ctx context.Context, m *management.Client, identity *corev1.Secret, name string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s, half of --timeout", patience))
 	defer cancel()
-	config, err := wayOf(identity)
+	config, err := configOf(identity)
 	if err != nil {
 		return err
 	}
@@ -265,8 +265,8 @@ func denyOnHub(ctx context.Context, m *management.Client, identity *corev1.Secre
 	})
 }
 
-// wayOf returns the configuration for the hub of an agent. It ignores names of files and programs in the agent's kubeconfig.
-func wayOf(secret *corev1.Secret) (*rest.Config, error) {
+// configOf returns the configuration for the hub of an agent. It ignores names of files and programs in the agent's kubeconfig.
+func configOf(secret *corev1.Secret) (*rest.Config, error) {
 	stored, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
 	if err != nil {
 		return nil, fmt.Errorf("the Secret %s/%s has no kubeconfig", secret.Namespace, secret.Name)

@@ -120,8 +120,8 @@ func (b *brought) ending(fate string) *worksEnding {
 	return &worksEnding{b.works, b.objects, fate}
 }
 
-// said describes the result for works, for users.
-func (b *brought) said(fate string) string {
+// describe describes the result for works, for users.
+func (b *brought) describe(fate string) string {
 	switch {
 	case b.works == 0:
 		return ""
@@ -131,8 +131,8 @@ func (b *brought) said(fate string) string {
 	return fmt.Sprintf("The objects of its works are deleted: %s.\n", b)
 }
 
-// warnOfKeptWorks warns about the works that stay of an agent that no longer applies works.
-func (m *managed) warnOfKeptWorks(ctx context.Context) error {
+// warnOfRemainingWorks warns about the works that stay of an agent that no longer applies works.
+func (m *managed) warnOfRemainingWorks(ctx context.Context) error {
 	have, err := m.identity(ctx)
 	if err != nil {
 		return err
@@ -145,8 +145,8 @@ func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	return err
 }
 
-// endWorks stops the agent, which would apply works again, and finalizes its works.
-func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) error {
+// finalizeWorks stops the agent, which would apply works again, and finalizes its works.
+func (m *managed) finalizeWorks(ctx context.Context, b brought, fate withdraw.Fate) error {
 	if b.works == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (m *managed) stopAgent(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, client.MatchingLabels{deploy.AgentLabel: deploy.AgentName})
+	return m.awaitGone(ctx, "the agent to stop", &corev1.PodList{}, client.MatchingLabels{deploy.AgentLabel: deploy.AgentName})
 }
 
 // ending is the deletion of all works of an agent.

@@ -37,8 +37,8 @@ func (o *joinOptions) validateUpgradable() error {
 	return nil
 }
 
-// saysUpgradable returns a sentence with the images that the hub may set. It returns "" if the hub may set none.
-func (o *joinOptions) saysUpgradable() string {
+// upgradeHint returns a sentence with the images that the hub may set. It returns "" if the hub may set none.
+func (o *joinOptions) upgradeHint() string {
 	repository, _, err := registration.SplitImage(o.image)
 	if !o.upgradable || err != nil {
 		return ""

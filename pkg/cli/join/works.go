@@ -93,8 +93,8 @@ func (o *worksOptions) deployed() deploy.Works {
 	return deploy.Works{Role: o.role, Namespaces: o.namespaces}
 }
 
-// wanted returns the same for the spec of a Klusterlet.
-func (o *worksOptions) wanted() map[string]any {
+// desired returns the same for the spec of a Klusterlet.
+func (o *worksOptions) desired() map[string]any {
 	works := o.deployed()
 	wanted := map[string]any{"role": works.Role}
 	if len(works.Namespaces) > 0 {
@@ -143,7 +143,7 @@ func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 		}
 	}
 	if o.role == worksNone {
-		if err := m.warnOfKeptWorks(ctx); err != nil {
+		if err := m.warnOfRemainingWorks(ctx); err != nil {
 			return err
 		}
 	}
@@ -331,7 +331,7 @@ func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstruc
 		if !binds && (o.GetKind() != "ClusterRole" || !isForWorks.Has(remote.IDOf(o))) {
 			continue
 		}
-		err := m.tryToMake(ctx, o)
+		err := m.dryRunCreate(ctx, o)
 		if escalation := (*escalationError)(nil); errors.As(err, &escalation) {
 			return fmt.Errorf("this user may not grant the agent the rights of %s: users can only grant rights that they have. "+
 				"Have an admin of the cluster run kubectl hub join, or grant fewer rights by --%s and --%s", escalation.id, worksFlag, worksNamespacesFlag)
@@ -350,8 +350,8 @@ func (e *escalationError) Error() string {
 	return fmt.Sprintf("this user may not grant the rights of %s: users can only grant rights that they have", e.id)
 }
 
-// tryToMake checks by a dry run whether an object could be created.
-func (m *managed) tryToMake(ctx context.Context, o *unstructured.Unstructured) error {
+// dryRunCreate checks by a dry run whether an object could be created.
+func (m *managed) dryRunCreate(ctx context.Context, o *unstructured.Unstructured) error {
 	try := o.DeepCopy()
 	try.SetName("")
 	try.SetGenerateName(o.GetName() + "-")

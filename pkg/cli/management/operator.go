@@ -98,14 +98,14 @@ func withImages(value any, image string) any {
 		case name == OperatorName:
 			return flag + image
 		default:
-			return flag + besides(image, name)
+			return flag + otherImage(image, name)
 		}
 	}
 	return value
 }
 
-// besides returns another image of the same release.
-func besides(operator, name string) string {
+// otherImage returns another image of the same release.
+func otherImage(operator, name string) string {
 	repository, tag := operator, tagOf(operator)
 	if at := strings.LastIndex(repository, "/"); at >= 0 {
 		return repository[:at+1] + name + ":" + tag

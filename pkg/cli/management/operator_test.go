@@ -18,7 +18,7 @@ func TestImages_DefaultToRegistryOfOperator(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", value, got, want)
 		}
 	}
-	if got := besides("hub-operator", "hub-agent"); got != "hub-agent:latest" {
+	if got := otherImage("hub-operator", "hub-agent"); got != "hub-agent:latest" {
 		t.Errorf("besides an image without a tag there is %s", got)
 	}
 }

@@ -117,7 +117,7 @@ func explainAll(opts *kit.Options, out *kit.Table, e *v1beta1.PlacementExplanati
 			continue
 		}
 		l.Printf("")
-		l.Printf("%s: %s", fallen(count.FilteredBy), kit.ClusterCount(int(count.Clusters)))
+		l.Printf("%s: %s", causeHeading(count.FilteredBy), kit.ClusterCount(int(count.Clusters)))
 		reasons := map[string][]string{}
 		for _, c := range rest[count.FilteredBy] {
 			reasons[c.Message] = append(reasons[c.Message], c.ClusterName)
@@ -133,8 +133,8 @@ func explainAll(opts *kit.Options, out *kit.Table, e *v1beta1.PlacementExplanati
 	return l.Err
 }
 
-// fallen returns the heading for a cause.
-func fallen(by string) string {
+// causeHeading returns the heading for a cause.
+func causeHeading(by string) string {
 	switch by {
 	case "Deletion":
 		return "Being deleted"

@@ -173,7 +173,7 @@ func revoke(ctx context.Context, h *kit.HubClient, set, role string, who []rbacv
 		if err := c.Get(ctx, client.ObjectKey{Name: setroles.Name(set, role)}, binding); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if err := madeByUs(binding); err != nil {
+		if err := createdByKubectlHub(binding); err != nil {
 			return err
 		}
 		before := len(binding.Subjects)
@@ -197,7 +197,7 @@ func ownedBySet(object client.Object, set *v1beta1.ManagedClusterSet) error {
 			Name: set.Name, UID: set.UID}})
 		return nil
 	}
-	if err := madeByUs(object); err != nil {
+	if err := createdByKubectlHub(object); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == set.UID }) {
@@ -206,7 +206,7 @@ func ownedBySet(object client.Object, set *v1beta1.ManagedClusterSet) error {
 	return nil
 }
 
-func madeByUs(object client.Object) error {
+func createdByKubectlHub(object client.Object) error {
 	if object.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy {
 		return fmt.Errorf("%s exists without the label %s=%s, so kubectl hub did not create it: rename it, or delete it", object.GetName(),
 			deploy.LabelManagedBy, deploy.ManagedBy)

@@ -35,7 +35,7 @@ func openBrowser(ctx context.Context, link string, used <-chan struct{}) error {
 		return err
 	}
 	cmd := exec.Command(name, append(args, file)...) // not of the context: it may be the browser itself
-	apart(cmd)
+	ignoreInterrupt(cmd)
 	if err := cmd.Start(); err != nil {
 		remove()
 		return err

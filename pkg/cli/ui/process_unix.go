@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// apart prevents the Ctrl-C that ends this process from ending the command.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// ignoreInterrupt prevents the Ctrl-C that ends this process from ending the command.
+func ignoreInterrupt(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // ignoreTerminalInput prevents a background process from being stopped when it reads from the terminal.
 func ignoreTerminalInput() { signal.Ignore(syscall.SIGTTIN) }

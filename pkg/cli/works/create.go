@@ -97,7 +97,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	if o.replicaSet {
-		return o.makeSet(ctx, namespace, placement, name, spec)
+		return o.createReplicaSet(ctx, namespace, placement, name, spec)
 	}
 	if o.placement == "" {
 		if len(o.clusters)+len(o.more) == 0 {
@@ -124,7 +124,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := o.makeWorks(ctx, h, name, spec); err != nil || !o.Wait {
+	if err := o.createWorks(ctx, h, name, spec); err != nil || !o.Wait {
 		return err
 	}
 	return awaitWorks(ctx, o.Options, h, o.clusters, name)
@@ -192,14 +192,14 @@ func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
 	return spec, nil
 }
 
-// makeWorks creates the work in each cluster. If this fails for a cluster, it continues with the others.
-func (o *createWorkOptions) makeWorks(ctx context.Context, h *kit.HubClient, name string, spec workv1.ManifestWorkSpec) error {
+// createWorks creates the work in each cluster. If this fails for a cluster, it continues with the others.
+func (o *createWorkOptions) createWorks(ctx context.Context, h *kit.HubClient, name string, spec workv1.ManifestWorkSpec) error {
 	list, failed := &workv1.ManifestWorkList{}, []error{}
 	for _, cluster := range o.clusters {
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Spec: spec}
 		done := "created"
 		if !o.IsClient() {
-			made, updated, err := o.makeWork(ctx, h, work)
+			made, updated, err := o.createWork(ctx, h, work)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("cluster %s: %w", cluster, err))
 				continue
@@ -223,7 +223,7 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *kit.HubClient, nam
 	return errors.Join(failed...)
 }
 
-func (o *createWorkOptions) makeWork(ctx context.Context, h *kit.HubClient, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
+func (o *createWorkOptions) createWork(ctx context.Context, h *kit.HubClient, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
 	works := h.Clusters.WorkV1().ManifestWorks(work.Namespace)
 	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.APIValue()})
 	if answers.IsMissing(err, "namespaces") {
@@ -245,8 +245,8 @@ func (o *createWorkOptions) makeWork(ctx context.Context, h *kit.HubClient, work
 	return made, true, err
 }
 
-// makeSet creates the ManifestWorkReplicaSet.
-func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, name string, spec workv1.ManifestWorkSpec) error {
+// createReplicaSet creates the ManifestWorkReplicaSet.
+func (o *createWorkOptions) createReplicaSet(ctx context.Context, namespace, placement, name string, spec workv1.ManifestWorkSpec) error {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	set.Spec.ManifestWorkTemplate = spec
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement,

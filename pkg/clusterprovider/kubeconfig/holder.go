@@ -56,7 +56,7 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	if holder != cluster.UID && wasRefused(cluster) { // before anything that would overwrite the record of it
 		return taken, nil
 	}
-	if !mayHave(secret, cluster.Namespace) {
+	if !mayAssign(secret, cluster.Namespace) {
 		reason, may := reasonNotAllowed, "may not use"
 		if holder == cluster.UID || wasWithdrawn(cluster) { // the status records it before the Secret is changed
 			reason, may = reasonWithdrawn, "may no longer use"
@@ -85,11 +85,11 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 			"without releasing it: the access that remains in the cluster is revoked first",
 			secret.Name, secret.Annotations[HolderNameAnnotation])), nil
 	}
-	return held, p.take(ctx, cluster, secret)
+	return held, p.assign(ctx, cluster, secret)
 }
 
-// take records that a Cluster has the cluster of a Secret.
-func (p *Provider) take(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) error {
+// assign records that a Cluster has the cluster of a Secret.
+func (p *Provider) assign(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) error {
 	return p.record(ctx, secret, map[string]string{
 		HolderAnnotation: string(cluster.UID), HolderNameAnnotation: client.ObjectKeyFromObject(cluster).String(),
 	})
@@ -118,9 +118,9 @@ func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (st
 		return "", err
 	}
 	_, annotated := secret.Annotations[NamespacesAnnotation] // Secrets of earlier versions are not
-	outside := annotated && !mayHave(secret, cluster.Namespace) && cluster.Status.Phase == v1alpha1.StatusPhaseReady
+	outside := annotated && !mayAssign(secret, cluster.Namespace) && cluster.Status.Phase == v1alpha1.StatusPhaseReady
 	switch holder := types.UID(secret.Annotations[HolderAnnotation]); {
-	case holder == cluster.UID && mayHave(secret, cluster.Namespace):
+	case holder == cluster.UID && mayAssign(secret, cluster.Namespace):
 		return "", nil
 	case holder == "" && wasRefused(cluster):
 		return fmt.Sprintf("the cluster of the configuration %q is not assigned to it", secret.Name), nil
@@ -140,7 +140,7 @@ func (p *Provider) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, conf
 	if err != nil {
 		return err
 	}
-	if types.UID(secret.Annotations[HolderAnnotation]) != cluster.UID || mayHave(secret, cluster.Namespace) {
+	if types.UID(secret.Annotations[HolderAnnotation]) != cluster.UID || mayAssign(secret, cluster.Namespace) {
 		return nil
 	}
 	return p.record(ctx, secret, nil)
@@ -181,7 +181,7 @@ func (p *Provider) usedByAnother(ctx context.Context, cluster *v1alpha1.Cluster,
 	}
 	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool {
 		return other.UID != cluster.UID && other.DeletionTimestamp.IsZero() && len(other.Status.Endpoints) > 0 &&
-			mayHave(secret, other.Namespace) && !wasRefused(&other)
+			mayAssign(secret, other.Namespace) && !wasRefused(&other)
 	}), nil
 }
 
@@ -197,7 +197,7 @@ func wasWithdrawn(cluster *v1alpha1.Cluster) bool {
 	return before != nil && before.Reason == reasonWithdrawn
 }
 
-func mayHave(secret *corev1.Secret, namespace string) bool {
+func mayAssign(secret *corev1.Secret, namespace string) bool {
 	for allowed := range strings.SplitSeq(secret.Annotations[NamespacesAnnotation], ",") {
 		allowed = strings.TrimSpace(allowed)
 		if allowed == "*" || allowed != "" && allowed == namespace {

@@ -106,7 +106,7 @@ func (p *Provider) Ensure(
 		}
 		if held.Reason == reasonLeftovers {
 			state.Former, state.RetryAfter = types.UID(secret.Annotations[HolderAnnotation]), 0
-			state.Release = func(ctx context.Context) error { return p.take(ctx, cluster, secret) }
+			state.Release = func(ctx context.Context) error { return p.assign(ctx, cluster, secret) }
 		}
 		return state, nil
 	}

@@ -183,8 +183,8 @@ func exact(next http.Handler) http.Handler {
 	})
 }
 
-// few limits the number of concurrent responses: metrics take memory while they are written.
-func few(next http.Handler) http.Handler {
+// limitConcurrency limits the number of concurrent responses: metrics take memory while they are written.
+func limitConcurrency(next http.Handler) http.Handler {
 	slots := make(chan struct{}, reading)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -70,7 +70,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Asks reports whether clients are authenticated by the API server, which takes the rights to create tokenreviews and subjectaccessreviews.
-func (o *Options) Asks() bool { return o.Secure && o.serves() }
+// AuthenticatesClients reports whether clients are authenticated by the API server, which takes the rights to create tokenreviews and subjectaccessreviews.
+func (o *Options) AuthenticatesClients() bool { return o.Secure && o.serves() }
 
 func (o *Options) serves() bool { return o.Address != "" && o.Address != Off }

@@ -31,7 +31,7 @@ type Server struct {
 // New returns a server for handler.
 func New(options Options, handler http.Handler) *Server {
 	s := &Server{options: options}
-	handler = few(handler)
+	handler = limitConcurrency(handler)
 	if options.Secure {
 		handler = newGuard(s.review, clock.RealClock{}).around(handler)
 	}

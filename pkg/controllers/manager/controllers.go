@@ -107,7 +107,7 @@ func (o *Options) Rights() (rights []kit.Right) {
 	if operator := o.operator(&rest.Config{}); operator != nil {
 		rights = append(rights, operator.rights()...)
 	}
-	for _, asked := range metrics.Asked(o.Metrics) {
+	for _, asked := range metrics.CreatedResources(o.Metrics) {
 		rights = append(rights, kit.On(asked.GroupVersion(), asked.Resource, "create"))
 	}
 	elects := o.LeaderElection

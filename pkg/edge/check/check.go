@@ -104,12 +104,12 @@ func Answer(q *Question) (*api.DeployCheckStatus, error) {
 		if listed {
 			next++
 		}
-		verdicts[i] = c.judge(&nodes[i], listed)
+		verdicts[i] = c.evaluate(&nodes[i], listed)
 	}
-	c.once(verdicts)
+	c.excludePlaced(verdicts)
 	c.count(verdicts)
 	for _, i := range page {
-		c.status.Nodes = append(c.status.Nodes, c.tell(&verdicts[i]))
+		c.status.Nodes = append(c.status.Nodes, c.result(&verdicts[i]))
 	}
 	if more {
 		c.status.Continue = nodes[page[len(page)-1]].Name
@@ -154,7 +154,7 @@ func (c *checked) publish() {
 		if err == nil {
 			c.warn(analysis.Warning())
 		}
-		c.warn(edge.Surprises(c.Policy.Constraints, "spec.constraints", c.status.Warnings)...)
+		c.warn(edge.ConstraintWarnings(c.Policy.Constraints, "spec.constraints", c.status.Warnings)...)
 		c.warn(model.WithoutEffect(c.Policy.Service.ServiceVersions, "spec.service", false)...)
 	} else {
 		specs = model.PatternServices(c.Namespace, c.Name, c.Pattern, c.Services)
@@ -172,7 +172,7 @@ func (c *checked) publish() {
 	for i := range c.Published {
 		s := &c.Published[i]
 		said := s.Warnings()
-		for _, warning := range append(said, edge.Surprises(s.Policy.Constraints, "spec.policy.constraints", said)...) {
+		for _, warning := range append(said, edge.ConstraintWarnings(s.Policy.Constraints, "spec.policy.constraints", said)...) {
 			c.warn(fmt.Sprintf("service %s, version %s for %s: %s", s.Name, s.Version, s.Arch, warning))
 		}
 	}
@@ -187,8 +187,8 @@ func (c *checked) publish() {
 	}
 }
 
-// judge decides about a node. The decisions are stored if the node is in the answer.
-func (c *checked) judge(n *Candidate, listed bool) verdict {
+// evaluate decides about a node. The decisions are stored if the node is in the answer.
+func (c *checked) evaluate(n *Candidate, listed bool) verdict {
 	v := verdict{node: n, reason: n.Reason}
 	switch {
 	case v.reason != "":
@@ -216,8 +216,8 @@ func (c *checked) judge(n *Candidate, listed bool) verdict {
 	return v
 }
 
-// once excludes services that are already placed.
-func (c *checked) once(verdicts []verdict) {
+// excludePlaced excludes services that are already placed.
+func (c *checked) excludePlaced(verdicts []verdict) {
 	type own struct {
 		node, org, service, namespace string
 	}

@@ -73,7 +73,7 @@ func TestAnswer_MatchesPlacements(t *testing.T) {
 		}
 		for pairs, _ := e.Changed(); len(pairs) > 0; pairs, _ = e.Changed() {
 			for _, pair := range pairs {
-				e.SetPlaced(pair, e.Wanted(pair))
+				e.SetPlaced(pair, e.Desired(pair))
 			}
 		}
 
@@ -82,7 +82,7 @@ func TestAnswer_MatchesPlacements(t *testing.T) {
 		for key := range questions {
 			for _, name := range names {
 				pair := engine.Pair{Key: key, Node: name}
-				wants := e.Wanted(pair)
+				wants := e.Desired(pair)
 				wanted[pair] = inShort(wants)
 				if len(wants) == 0 {
 					continue

@@ -13,9 +13,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// meant reports whether a service of a pattern is for the node at all. Services for other architectures, or for another type of node, are left out,
+// isForNode reports whether a service of a pattern is for the node at all. Services for other architectures, or for another type of node, are left out,
 // and nothing is missing without them.
-func meant(d *edge.Decision) bool {
+func isForNode(d *edge.Decision) bool {
 	return d.Reason != edge.ArchMismatch && d.Reason != edge.NotForClusters && d.Reason != edge.NotForDevices
 }
 
@@ -23,7 +23,7 @@ func meant(d *edge.Decision) bool {
 // first service.
 func first(decisions []edge.Decision) edge.Reason {
 	for i := range decisions {
-		if d := &decisions[i]; !d.Compatible && meant(d) && d.Reason != edge.PartOfPattern {
+		if d := &decisions[i]; !d.Compatible && isForNode(d) && d.Reason != edge.PartOfPattern {
 			return d.Reason
 		}
 	}
@@ -41,7 +41,7 @@ func (v *verdict) gets() (something, all bool) {
 	for i := range v.decisions {
 		d := &v.decisions[i]
 		something = something || d.Compatible
-		all = all && (d.Compatible || !meant(d))
+		all = all && (d.Compatible || !isForNode(d))
 	}
 	return something, something && all
 }
@@ -74,8 +74,8 @@ func (c *checked) count(verdicts []verdict) {
 	c.status.Excluded = c.status.Excluded[:min(len(c.status.Excluded), maxReasons)]
 }
 
-// tell returns what would be deployed to a node.
-func (c *checked) tell(v *verdict) api.NodeVerdict {
+// result returns what would be deployed to a node.
+func (c *checked) result(v *verdict) api.NodeVerdict {
 	out := api.NodeVerdict{Node: v.node.Name}
 	if v.reason != "" {
 		out.Reason, out.Message = string(v.reason), messages[v.reason]

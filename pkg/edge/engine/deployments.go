@@ -82,8 +82,8 @@ func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 		}
 		e.users[service][d] = true
 	}
-	e.judgeAll(d)
-	e.settle()
+	e.evaluateAll(d)
+	e.assignPlaces()
 	return d.err
 }
 
@@ -123,7 +123,7 @@ func (e *Engine) DeleteDeployment(key Key) {
 	delete(e.deployments, key)
 	e.drop(d.namespace)
 	e.keys[key] = true
-	e.settle()
+	e.assignPlaces()
 }
 
 // SetService adds or replaces one version of a service for one architecture.
@@ -154,9 +154,9 @@ func (e *Engine) again(key ServiceKey) {
 	for d := range e.users[key] {
 		e.unname(d)
 		e.compile(d)
-		e.judgeAll(d)
+		e.evaluateAll(d)
 	}
-	e.settle()
+	e.assignPlaces()
 }
 
 // compile parses the specs with the existing services.
@@ -195,8 +195,8 @@ func (e *Engine) compile(d *deployment) {
 	}
 }
 
-// judgeAll decides about all nodes that cannot be ruled out, and counts all others by their class.
-func (e *Engine) judgeAll(d *deployment) {
+// evaluateAll decides about all nodes that cannot be ruled out, and counts all others by their class.
+func (e *Engine) evaluateAll(d *deployment) {
 	before := d.results
 	for n := range before {
 		e.abandon(d, n)
@@ -211,13 +211,13 @@ func (e *Engine) judgeAll(d *deployment) {
 	}
 	e.candidates(d, func(n *parsedNode) {
 		if d.results[n] == nil {
-			e.judge(d, n)
+			e.evaluate(d, n)
 		}
 	})
 }
 
-// judge decides about one node that is reached and counted.
-func (e *Engine) judge(d *deployment, n *parsedNode) {
+// evaluate decides about one node that is reached and counted.
+func (e *Engine) evaluate(d *deployment, n *parsedNode) {
 	if d.err != nil || len(d.compiled) == 0 {
 		return
 	}

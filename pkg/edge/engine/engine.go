@@ -102,8 +102,8 @@ func (e *Engine) Changed() (pairs []Pair, keys []Key) {
 	return pairs, keys
 }
 
-// Wanted returns what is desired for a deployment on a node, in the order of its services; empty if nothing is.
-func (e *Engine) Wanted(pair Pair) []Placed {
+// Desired returns what is desired for a deployment on a node, in the order of its services; empty if nothing is.
+func (e *Engine) Desired(pair Pair) []Placed {
 	d, n := e.deployments[pair.Key], e.nodes[pair.Node]
 	if d == nil || n == nil {
 		return nil

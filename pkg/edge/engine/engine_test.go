@@ -130,7 +130,7 @@ func says(e *Engine) outcome {
 	for key, d := range e.deployments {
 		o.counts[key] = e.Counts(key)
 		for n := range d.results {
-			if wanted := e.Wanted(Pair{key, n.name}); len(wanted) > 0 {
+			if wanted := e.Desired(Pair{key, n.name}); len(wanted) > 0 {
 				o.wanted[Pair{key, n.name}] = wanted
 			}
 		}
@@ -216,12 +216,12 @@ func TestEngine_TwoNodesOfOneCluster(t *testing.T) {
 	f.tell(t, e)
 	for i := range 2 {
 		pair := Pair{key, nodeName(i)}
-		if wanted := e.Wanted(pair); len(wanted) != 1 {
+		if wanted := e.Desired(pair); len(wanted) != 1 {
 			t.Fatalf("%v is to have %v", pair, wanted)
 		}
 	}
 	second := Pair{key, nodeName(1)}
-	e.SetPlaced(second, e.Wanted(second))
+	e.SetPlaced(second, e.Desired(second))
 	for i := range 2 {
 		spec := f.world.nodes[nodeName(i)]
 		spec.Facts.ClusterID = "one"
@@ -229,10 +229,10 @@ func TestEngine_TwoNodesOfOneCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if wanted, reason := e.Wanted(Pair{key, nodeName(0)}), e.Reason(Pair{key, nodeName(0)}); len(wanted) > 0 || reason != edge.ThereAlready {
+	if wanted, reason := e.Desired(Pair{key, nodeName(0)}), e.Reason(Pair{key, nodeName(0)}); len(wanted) > 0 || reason != edge.ThereAlready {
 		t.Errorf("the first node is to have %v for the reason %s, and the second has it already", wanted, reason)
 	}
-	if wanted := e.Wanted(second); len(wanted) != 1 {
+	if wanted := e.Desired(second); len(wanted) != 1 {
 		t.Error("the node that has it loses it")
 	}
 }
@@ -264,7 +264,7 @@ func TestEngine_FallsBackToNextVersion(t *testing.T) {
 			t.Helper()
 			e.SetFailed(pair, failed)
 			var got []string
-			for _, p := range e.Wanted(pair) {
+			for _, p := range e.Desired(pair) {
 				got = append(got, p.Version)
 			}
 			if want := strings.Fields(want)[:len(specs)]; !slices.Equal(got, want) {

@@ -56,7 +56,7 @@ func (e *Engine) SetNode(spec edge.NodeSpec) error {
 				e.reach(ns, n)
 			}
 		}
-		e.settle()
+		e.assignPlaces()
 		return nil
 	}
 	names, same := n.now.Changed(now)
@@ -83,9 +83,9 @@ func (e *Engine) SetNode(spec edge.NodeSpec) error {
 	e.replace(n, now)
 	for d := range affected {
 		d.count(n)
-		e.judge(d, n)
+		e.evaluate(d, n)
 	}
-	e.settle()
+	e.assignPlaces()
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (e *Engine) DeleteNode(name string) {
 	e.index.remove(n, n.now)
 	e.declassify(n)
 	delete(e.nodes, name)
-	e.settle()
+	e.assignPlaces()
 }
 
 // SetSets sets the sets that a node is in, whether the node exists or not.
@@ -183,14 +183,14 @@ func (e *Engine) SetSets(name string, sets []string) {
 			delete(e.members, set)
 		}
 		for ns := range e.bound[set] {
-			e.lose(ns, n)
+			e.removeFromSet(ns, n)
 		}
 	}
 	e.setsOf[name] = slices.Clone(sets)
 	if len(sets) == 0 {
 		delete(e.setsOf, name)
 	}
-	e.settle()
+	e.assignPlaces()
 }
 
 // Bind makes a namespace reach the nodes of a set.
@@ -208,7 +208,7 @@ func (e *Engine) Bind(name, set string) {
 		e.reach(ns, e.nodes[member])
 	}
 	e.allKeys(ns)
-	e.settle()
+	e.assignPlaces()
 }
 
 // Unbind reverts Bind.
@@ -223,11 +223,11 @@ func (e *Engine) Unbind(name, set string) {
 		delete(e.bound, set)
 	}
 	for member := range e.members[set] {
-		e.lose(ns, e.nodes[member])
+		e.removeFromSet(ns, e.nodes[member])
 	}
 	e.allKeys(ns)
 	e.drop(ns)
-	e.settle()
+	e.assignPlaces()
 }
 
 // allKeys marks all deployments of a namespace as changed: their conditions report whether sets are bound.
@@ -267,13 +267,13 @@ func (e *Engine) reach(ns *namespace, n *parsedNode) {
 	n.namespaces[ns] = true
 	for d := range ns.deployments {
 		d.count(n)
-		e.judge(d, n)
+		e.evaluate(d, n)
 		e.keys[d.key] = true
 	}
 }
 
-// lose handles that a node is in one less of the sets of a namespace.
-func (e *Engine) lose(ns *namespace, n *parsedNode) {
+// removeFromSet handles that a node is in one less of the sets of a namespace.
+func (e *Engine) removeFromSet(ns *namespace, n *parsedNode) {
 	if n == nil || ns.nodes[n] == 0 {
 		return
 	}

@@ -100,7 +100,7 @@ func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 			e.crowded[c.site] = true
 		}
 	}
-	e.settle()
+	e.assignPlaces()
 }
 
 // SetFailed sets the versions of the services of a policy or pattern that have failed on a node, whether that policy or pattern exists or not.
@@ -113,13 +113,13 @@ func (e *Engine) SetFailed(pair Pair, versions []edge.Failed) {
 		delete(e.failed, pair)
 	}
 	if d, n := e.deployments[pair.Key], e.nodes[pair.Node]; d != nil && n != nil && d.namespace.nodes[n] > 0 {
-		e.judge(d, n)
-		e.settle()
+		e.evaluate(d, n)
+		e.assignPlaces()
 	}
 }
 
-// settle assigns the places whose claims have changed.
-func (e *Engine) settle() {
+// assignPlaces assigns the places whose claims have changed.
+func (e *Engine) assignPlaces() {
 	for s := range e.crowded {
 		delete(e.crowded, s)
 		if len(s.claims) == 0 {

@@ -205,7 +205,7 @@ func (m maker) step(w *world, e *Engine) string {
 	}
 	// The desired services are placed, or sometimes different ones.
 	for _, pair := range slices.SortedFunc(maps.Keys(m.pending), func(a, b Pair) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
-		what := e.Wanted(pair)
+		what := e.Desired(pair)
 		if m.IntN(10) == 0 {
 			what = []Placed{{ServiceKey{"a", "s1"}, "1.0.0", "*", m.one("abc", "xyz")}}
 		}

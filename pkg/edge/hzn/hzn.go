@@ -146,7 +146,7 @@ func ReadServicePolicy(data []byte, options Options) (*v1alpha1.Policy, []Note, 
 	o := &object{reader: r, values: r.expand(top, "").(map[string]any)}
 	policy := o.policyPart()
 	for _, name := range []string{"label", "description"} {
-		o.leave(name, "the service has one of its own")
+		o.skip(name, "the service has one of its own")
 	}
 	o.drop("owner", "created", "lastUpdated")
 	o.done()

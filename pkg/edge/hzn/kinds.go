@@ -47,12 +47,12 @@ func (o *object) node(name string) *v1alpha1.EdgeNode {
 		n.Spec.Pattern = o.namespace(org, join(o.at, "pattern")) + "/" + objectName(name)
 	}
 	for _, fact := range []string{"arch", "clusterNamespace", "isNamespaceScoped", "NamespaceScoped"} {
-		o.leave(fact, "the agent of the node reports it")
+		o.skip(fact, "the agent of the node reports it")
 	}
-	o.leave("token", "an agent proves who it is by its own identity on the hub, not by a token: treat the file as a secret")
-	o.leave("userInput", "variables are set by policies and patterns")
-	o.leave("registeredServices", "the agent gets its services from the hub")
-	o.leave("ha_group", "the hub knows no groups of nodes in which one at a time is changed")
+	o.skip("token", "an agent proves who it is by its own identity on the hub, not by a token: treat the file as a secret")
+	o.skip("userInput", "variables are set by policies and patterns")
+	o.skip("registeredServices", "the agent gets its services from the hub")
+	o.skip("ha_group", "the hub knows no groups of nodes in which one at a time is changed")
 	o.drop("name", "owner", "msgEndPoint", "softwareVersions", "lastHeartbeat", "publicKey", "heartbeatIntervals", "lastUpdated")
 	o.done()
 	return n
@@ -101,17 +101,17 @@ func (o *object) service(listed string) *v1alpha1.EdgeService {
 	if values := o.stringified("clusterDeployment"); values != nil {
 		inner := &object{o.reader, join(o.at, "clusterDeployment"), values}
 		s.Spec.ClusterDeployment = &v1alpha1.ClusterDeployment{OperatorYamlArchive: inner.archive()}
-		inner.leave("metadata", "the hub finds the namespace in the archive itself")
-		inner.leave("secrets", noSecretBinding)
-		inner.leave("mmsPVC", "the hub manages no models")
+		inner.skip("metadata", "the hub finds the namespace in the archive itself")
+		inner.skip("secrets", noSecretBinding)
+		inner.skip("mmsPVC", "the hub manages no models")
 		inner.done()
 	}
-	o.leave("requiredServices", "services of clusters require no others: put what belongs together into one archive, or several services into a pattern")
+	o.skip("requiredServices", "services of clusters require no others: put what belongs together into one archive, or several services into a pattern")
 	if sharable := o.text("sharable"); sharable != "" && sharable != "multiple" {
 		o.note(join(o.at, "sharable"), "is ignored: each deployment of a service has its own objects")
 	}
-	o.leave("deploymentSignature", noSignature)
-	o.leave("clusterDeploymentSignature", noSignature)
+	o.skip("deploymentSignature", noSignature)
+	o.skip("clusterDeploymentSignature", noSignature)
 	o.drop("owner", "matchHardware", "lastUpdated")
 	o.done()
 	return s
@@ -199,10 +199,10 @@ func (o *object) policy(org, name string) *v1alpha1.DeploymentPolicy {
 		p.Spec.Service = v1alpha1.PolicyService{
 			Name: s.text("name"), Org: s.org("org"), Arch: s.text("arch"), ClusterNamespace: s.text("clusterNamespace"), ServiceVersions: s.versions(),
 		}
-		s.leave("nodeHealth", noNodeHealth)
+		s.skip("nodeHealth", noNodeHealth)
 		s.done()
 	}
-	o.leave("secretBinding", noSecretBinding)
+	o.skip("secretBinding", noSecretBinding)
 	o.drop("owner", "created", "lastUpdated")
 	o.done()
 	return p
@@ -224,13 +224,13 @@ func (o *object) pattern(org, name string) *v1alpha1.DeploymentPattern {
 		p.Spec.Services = append(p.Spec.Services, v1alpha1.PatternService{
 			ServiceUrl: s.text("serviceUrl"), ServiceOrgid: s.org("serviceOrgid"), ServiceArch: s.text("serviceArch"), ServiceVersions: s.versions(),
 		})
-		s.leave("agreementLess", "the hub makes no agreements: all services of a pattern are deployed")
-		s.leave("dataVerification", "the hub does not look at the data of services")
-		s.leave("nodeHealth", noNodeHealth)
+		s.skip("agreementLess", "the hub makes no agreements: all services of a pattern are deployed")
+		s.skip("dataVerification", "the hub does not look at the data of services")
+		s.skip("nodeHealth", noNodeHealth)
 		s.done()
 	}
-	o.leave("public", "nodes may have the pattern if one of their sets is bound to its namespace")
-	o.leave("secretBinding", noSecretBinding)
+	o.skip("public", "nodes may have the pattern if one of their sets is bound to its namespace")
+	o.skip("secretBinding", noSecretBinding)
 	o.drop("owner", "agreementProtocols", "lastUpdated")
 	o.done()
 	return p
@@ -260,9 +260,9 @@ func (o *object) versions() []v1alpha1.ServiceVersion {
 				version.Priority = &priority
 			}
 		}
-		v.leave("upgradePolicy", noUpgradePolicy)
-		v.leave("deployment_overrides", "nothing is delivered to devices")
-		v.leave("deployment_overrides_signature", noSignature)
+		v.skip("upgradePolicy", noUpgradePolicy)
+		v.skip("deployment_overrides", "nothing is delivered to devices")
+		v.skip("deployment_overrides_signature", noSignature)
 		v.done()
 		if i := slices.IndexFunc(versions, func(other v1alpha1.ServiceVersion) bool { return other.Version == version.Version }); i >= 0 {
 			o.note(v.at, "is ignored: the version is in the list more than once, and the lowest priority_value counts")

@@ -57,8 +57,8 @@ func (o *object) take(name string) any {
 	return value
 }
 
-// taken removes and returns a field of one type; empty if it does not exist, or is null.
-func taken[T any](o *object, name, is string) T {
+// pop removes and returns a field of one type; empty if it does not exist, or is null.
+func pop[T any](o *object, name, is string) T {
 	value := o.take(name)
 	typed, ok := value.(T)
 	if value != nil && !ok {
@@ -67,9 +67,9 @@ func taken[T any](o *object, name, is string) T {
 	return typed
 }
 
-func (o *object) text(name string) string { return taken[string](o, name, "a string") }
+func (o *object) text(name string) string { return pop[string](o, name, "a string") }
 
-func (o *object) boolean(name string) bool { return taken[bool](o, name, "true or false") }
+func (o *object) boolean(name string) bool { return pop[bool](o, name, "true or false") }
 
 // largeNumber bounds the numbers that are read as int32.
 const largeNumber = 1 << 30
@@ -97,7 +97,7 @@ func (o *object) number(name string) int32 {
 // list returns the objects of a list.
 func (o *object) list(name string) []*object {
 	var list []*object
-	for i, entry := range taken[[]any](o, name, "a list") {
+	for i, entry := range pop[[]any](o, name, "a list") {
 		at := fmt.Sprintf("%s[%d]", join(o.at, name), i)
 		values, ok := entry.(map[string]any)
 		if !ok {
@@ -111,15 +111,15 @@ func (o *object) list(name string) []*object {
 
 // inner returns an object in the object; nil if it does not exist.
 func (o *object) inner(name string) *object {
-	values := taken[map[string]any](o, name, "an object")
+	values := pop[map[string]any](o, name, "an object")
 	if len(values) == 0 {
 		return nil
 	}
 	return &object{o.reader, join(o.at, name), values}
 }
 
-// leave removes a field, and adds a note why it is not converted, unless it is empty.
-func (o *object) leave(name, why string) {
+// skip removes a field, and adds a note why it is not converted, unless it is empty.
+func (o *object) skip(name, why string) {
 	if value := o.take(name); !empty(value) {
 		o.note(join(o.at, name), "is ignored: "+why)
 	}
@@ -221,7 +221,7 @@ func (o *object) value(name string) v1alpha1.Value {
 
 func (o *object) constraints() []string {
 	var constraints []string
-	for i, entry := range taken[[]any](o, "constraints", "a list of strings") {
+	for i, entry := range pop[[]any](o, "constraints", "a list of strings") {
 		text, ok := entry.(string)
 		if !ok {
 			o.fail(fmt.Sprintf("%s[%d]", join(o.at, "constraints"), i), "must be a string")

@@ -166,7 +166,7 @@ func (h *HubView) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (m
 			values.Insert(old)
 		}
 		for value := range values {
-			allowed, err := h.mayI(ctx, key+":"+value, key+":*", "*")
+			allowed, err := h.mayWriteLabel(ctx, key+":"+value, key+":*", "*")
 			if err != nil || !allowed {
 				return diagnosis.Found(false), err
 			}
@@ -175,8 +175,8 @@ func (h *HubView) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (m
 	return diagnosis.Found(true), nil
 }
 
-// mayI reports whether the user may write a label with one of these names.
-func (h *HubView) mayI(ctx context.Context, names ...string) (bool, error) {
+// mayWriteLabel reports whether the user may write a label with one of these names.
+func (h *HubView) mayWriteLabel(ctx context.Context, names ...string) (bool, error) {
 	for _, name := range names {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}}}

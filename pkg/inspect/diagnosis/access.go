@@ -57,12 +57,12 @@ func OfAccess(facts AccessFacts) Answer {
 		if i == 0 || a.IsBlind() && !unsure {
 			unseen := first.Unseen
 			first = a
-			first.notSeen(unseen...)
+			first.addHidden(unseen...)
 		}
 		unsure = unsure || a.IsBlind()
 	}
 	if unsure {
-		return first.say(may)
+		return first.setVerdict(may)
 	}
 	first.Verdict = facts.User + " may not " + what
 	if len(facts.Ways) > 1 {
@@ -70,7 +70,7 @@ func OfAccess(facts AccessFacts) Answer {
 		for i := range facts.Ways[1:] {
 			others = append(others, "{"+facts.Ways[i+1].Name+": "+needs(&facts.Ways[i+1])+"}")
 		}
-		first.Finding.Cause += " The alternatives are not allowed either: " + some(others) + "."
+		first.Finding.Cause += " The alternatives are not allowed either: " + shortened(others) + "."
 	}
 	if facts.Target.isDefault() {
 		first.Finding.Cause += " A rule for the label of another set would be enough to move clusters between default and that set."
@@ -136,11 +136,11 @@ func (f *AccessFacts) missing(w *AccessWay, n *Need) Finding {
 		found.Turn = "a user who may write RoleBindings in the namespace " + p.Namespace + ", and has the right"
 	}
 	if who, ok := f.Rules.Holders(f.granter(p)).Get(); ok && len(who) > 0 {
-		found.Turn += ": " + some(who)
+		found.Turn += ": " + shortened(who)
 	}
 	flag, value := userFlag(f.User)
 	if w.Role != "" && p.Namespace == "" {
-		found.Fix = []string{Paste("kubectl", "hub", "grant", w.Set, "--role", w.Role, flag, value)}
+		found.Fix = []string{ShellCommand("kubectl", "hub", "grant", w.Set, "--role", w.Role, flag, value)}
 		return found
 	}
 	name := roleName(f.User, p)
@@ -157,8 +157,8 @@ func (f *AccessFacts) missing(w *AccessWay, n *Need) Finding {
 		kind, where = "role", []string{"-n", p.Namespace}
 	}
 	found.Fix = []string{
-		Paste(slices.Concat([]string{"kubectl", words[0], kind, name}, words[1:], where)...),
-		Paste(slices.Concat([]string{"kubectl", "create", kind + "binding", name, "--" + kind + "=" + name, flag + "=" + value}, where)...),
+		ShellCommand(slices.Concat([]string{"kubectl", words[0], kind, name}, words[1:], where)...),
+		ShellCommand(slices.Concat([]string{"kubectl", "create", kind + "binding", name, "--" + kind + "=" + name, flag + "=" + value}, where)...),
 	}
 	return found
 }

@@ -44,9 +44,9 @@ func subjectText(s rbacv1.Subject) string {
 func policyText(r *rbacv1.PolicyRule) string {
 	names := ""
 	if len(r.ResourceNames) > 0 {
-		names = fmt.Sprintf("resourceNames: [%s], ", some(r.ResourceNames))
+		names = fmt.Sprintf("resourceNames: [%s], ", shortened(r.ResourceNames))
 	}
-	return fmt.Sprintf("{apiGroups: [%s], resources: [%s], %sverbs: [%s]}", some(r.APIGroups), some(r.Resources), names, some(r.Verbs))
+	return fmt.Sprintf("{apiGroups: [%s], resources: [%s], %sverbs: [%s]}", shortened(r.APIGroups), shortened(r.Resources), names, shortened(r.Verbs))
 }
 
 // hidden returns which rules could not be read that could grant a permission.

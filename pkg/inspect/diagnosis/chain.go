@@ -83,15 +83,15 @@ func follow(links []link) (a Answer) {
 		a.Steps = append(a.Steps, Step{Name: l.name, State: o.state, Text: o.text})
 		a.Finding = o.finding
 		if o.state == Unseen {
-			a.notSeen(o.text)
+			a.addHidden(o.text)
 		}
-		a.notSeen(o.also...)
+		a.addHidden(o.also...)
 	}
 	return a
 }
 
-// notSeen adds things without duplicates.
-func (a *Answer) notSeen(why ...string) {
+// addHidden adds things without duplicates.
+func (a *Answer) addHidden(why ...string) {
 	for _, w := range why {
 		if !slices.Contains(a.Unseen, w) {
 			a.Unseen = append(a.Unseen, w)
@@ -99,8 +99,8 @@ func (a *Answer) notSeen(why ...string) {
 	}
 }
 
-// say sets the verdict: by the finding, if there is one, and otherwise by whether all links could be checked.
-func (a Answer) say(well string) Answer {
+// setVerdict sets the verdict: by the finding, if there is one, and otherwise by whether all links could be checked.
+func (a Answer) setVerdict(well string) Answer {
 	switch {
 	case a.Finding != nil:
 	case a.IsBlind():
@@ -142,8 +142,8 @@ func since(at metav1.Time) *metav1.Time {
 	return &at
 }
 
-// some returns a list that is cut if it is long.
-func some(names []string) string {
+// shortened returns a list that is cut if it is long.
+func shortened(names []string) string {
 	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -13,13 +13,13 @@ import (
 // TestPaste_IsShellSafe verifies that names that other users choose can be pasted into a shell, and run nothing.
 func TestPaste_IsShellSafe(t *testing.T) {
 	for _, name := range []string{"plain", "with space", "$(touch x)", "`id`", "it's", `a"b`, "a;b", "-rf", "*", "", "a\\b", "!x", "~", "#x", "a&b|c"} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", Paste("printf", "%s", name)).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", ShellCommand("printf", "%s", name)).Output()
 		if err != nil && name != "-rf" || string(out) != name {
 			t.Errorf("%q becomes %q: %v", name, out, err)
 		}
 	}
 	for _, name := range []string{"a\nb", "\x1b[2J", "a\u202eb", "é"} {
-		if got := Word(name); got != "<A NAME WITH UNUSUAL CHARACTERS>" {
+		if got := ShellWord(name); got != "<A NAME WITH UNUSUAL CHARACTERS>" {
 			t.Errorf("%q becomes %q", name, got)
 		}
 	}

@@ -73,7 +73,7 @@ func OfCluster(facts ClusterFacts) Answer {
 	}
 	a := follow(c.links())
 	if a.Finding == nil {
-		return a.say("Cluster " + facts.Name + " works with the hub")
+		return a.setVerdict("Cluster " + facts.Name + " works with the hub")
 	}
 	a.Verdict = "Cluster " + facts.Name + " " + map[string]string{
 		"hub answers": "cannot be checked: the hub's API does not respond", "exists": "is not on the hub", "accepted": "is not accepted by the hub",
@@ -107,7 +107,7 @@ func (c *clusterChain) hubAnswers() outcome {
 	}
 	return broken(c.ServiceFault, Finding{ID: HubUnavailable, Severity: Error, Object: "apiservice/" + c.Service,
 		Cause: "The front kube-apiserver cannot reach hub-apiserver: " + c.ServiceFault, Turn: "an admin of the hub", Since: since(c.ServiceSince),
-		Fix: []string{Paste("kubectl", "describe", "apiservice", c.Service), "kubectl hub doctor"}})
+		Fix: []string{ShellCommand("kubectl", "describe", "apiservice", c.Service), "kubectl hub doctor"}})
 }
 
 func (c *clusterChain) object() string { return "managedcluster/" + c.Name }
@@ -139,11 +139,11 @@ func (c *clusterChain) exists() outcome {
 		waits = ": " + d.Message
 	}
 	if len(m.Finalizers) > 0 {
-		by = " It waits for the finalizers " + some(m.Finalizers) + "."
+		by = " It waits for the finalizers " + shortened(m.Finalizers) + "."
 	}
 	return broken("is being deleted"+waits, Finding{ID: ClusterDeleting, Severity: Error, Object: c.object(), Since: m.DeletionTimestamp,
 		Cause: "The cluster was deleted on the hub" + waits + "." + by, Turn: "the hub, and the owners of the objects that the cluster waits for",
-		Fix: []string{Paste("kubectl", "get", "managedcluster", c.Name, "-o", "yaml"), Paste("kubectl", "get", "manifestworks", "-n", c.Name)}})
+		Fix: []string{ShellCommand("kubectl", "get", "managedcluster", c.Name, "-o", "yaml"), ShellCommand("kubectl", "get", "manifestworks", "-n", c.Name)}})
 }
 
 func (c *clusterChain) accepted() outcome {
@@ -153,13 +153,13 @@ func (c *clusterChain) accepted() outcome {
 	if !m.Spec.HubAcceptsClient {
 		f := Finding{ID: ClusterNotAccepted, Severity: Error, Object: c.object(), Since: since(m.CreationTimestamp), Turn: "a user who may accept clusters",
 			Cause: "spec.hubAcceptsClient of the ManagedCluster is false: its agent has no permissions on the hub until a user accepts the cluster.",
-			Fix:   []string{Paste("kubectl", "hub", "accept", "--clusters", c.Name)}}
+			Fix:   []string{ShellCommand("kubectl", "hub", "accept", "--clusters", c.Name)}}
 		if said != nil && said.Status == metav1.ConditionFalse && said.Reason == registration.ReasonDenied {
 			f.Since = since(said.LastTransitionTime)
 			f.Cause = "The cluster was accepted before, and denied later: spec.hubAcceptsClient was set to false."
 		}
 		if who, ok := c.Accepters.Get(); ok && len(who) > 0 {
-			f.Turn += ": " + some(who)
+			f.Turn += ": " + shortened(who)
 		}
 		return broken("no", f).without(c.Accepters.Why())
 	}
@@ -167,12 +167,12 @@ func (c *clusterChain) accepted() outcome {
 		return broken(said.Message, Finding{ID: ClusterNamespaceTerminating, Severity: Error, Object: "namespace/" + c.Name, Since: since(said.LastTransitionTime),
 			Cause: "The lease, the bindings and the works of the cluster are deleted with its namespace on the hub: " + said.Message,
 			Turn:  c.agent() + ", which finalizes the works; then the hub, which creates the namespace again",
-			Fix:   []string{Paste("kubectl", "get", "manifestworks", "-n", c.Name), Paste("kubectl", "describe", "namespace", c.Name), c.onCluster()}})
+			Fix:   []string{ShellCommand("kubectl", "get", "manifestworks", "-n", c.Name), ShellCommand("kubectl", "describe", "namespace", c.Name), c.onCluster()}})
 	}
 	if said != nil && said.Status == metav1.ConditionFalse {
 		return broken(said.Message, Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime),
 			Cause: "The cluster is accepted, but the hub could not create its resources: " + said.Message, Turn: "an admin of the hub",
-			Fix: []string{"kubectl hub doctor", Paste("kubectl", "describe", "managedcluster", c.Name)}})
+			Fix: []string{"kubectl hub doctor", ShellCommand("kubectl", "describe", "managedcluster", c.Name)}})
 	}
 	if said == nil || said.Status != metav1.ConditionTrue {
 		return broken("yes, but the hub has not acted on it", Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: c.acceptedAt(),

@@ -94,7 +94,7 @@ func (c *clusterChain) identity() outcome {
 		return broken("approved, but not signed", Finding{ID: RequestNotSigned, Severity: Error, Object: last.object(), Since: since(last.Made),
 			Cause: fmt.Sprintf("Certificate request %s is approved, but has no certificate: the signer of %s, which is part of the hub's kube-controller-manager, issues it within seconds.",
 				last.Name, registration.SignerName),
-			Turn: "the signer of the hub", Fix: []string{"kubectl hub doctor", Paste("kubectl", "describe", "csr", last.Name)}})
+			Turn: "the signer of the hub", Fix: []string{"kubectl hub doctor", ShellCommand("kubectl", "describe", "csr", last.Name)}})
 	}
 	return broken("requested "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
 		Cause: fmt.Sprintf("Certificate request %s, created by %s, is neither approved nor denied. The hub decides within seconds, or reports on the cluster that it leaves the request to a user. %s",
@@ -114,9 +114,9 @@ func (c *clusterChain) approve() []string {
 		}
 	}
 	if waiting == "" || several {
-		return []string{Paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), "kubectl certificate approve <NAME OF THE RIGHT REQUEST>"}
+		return []string{ShellCommand("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), "kubectl certificate approve <NAME OF THE RIGHT REQUEST>"}
 	}
-	return []string{Paste("kubectl", "describe", "csr", waiting), Paste("kubectl", "certificate", "approve", waiting)}
+	return []string{ShellCommand("kubectl", "describe", "csr", waiting), ShellCommand("kubectl", "certificate", "approve", waiting)}
 }
 
 // waits checks the condition of the hub for a request that it leaves to an admin.
@@ -136,7 +136,7 @@ func (c *clusterChain) refused(r *CertificateRequest) outcome {
 	}
 	return broken("refused"+why, Finding{ID: RequestRefused, Severity: Error, Object: r.object(), Since: since(r.Made), Turn: "an admin of the hub",
 		Cause: fmt.Sprintf("Certificate request %s, created by %s, was denied or has failed%s. The agent creates another one after this one is deleted.", r.Name, r.Requester, why),
-		Fix:   []string{Paste("kubectl", "describe", "csr", r.Name), Paste("kubectl", "delete", "csr", r.Name)}})
+		Fix:   []string{ShellCommand("kubectl", "describe", "csr", r.Name), ShellCommand("kubectl", "delete", "csr", r.Name)}})
 }
 
 func (c *clusterChain) expired(r *CertificateRequest) outcome {
@@ -181,7 +181,7 @@ func (c *clusterChain) certificate() outcome {
 	case status == metav1.ConditionFalse:
 		return broken(said.Message, Finding{ID: CertificateNotRenewed, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: c.agent() + ", and an admin of the hub",
 			Cause: "The agent works, but cannot renew its certificate: " + said.Message + ". The hub loses the agent when the certificate expires.",
-			Fix:   []string{Paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), c.onCluster()}})
+			Fix:   []string{ShellCommand("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), c.onCluster()}})
 	case said != nil:
 		return passed("%s", said.Message)
 	}

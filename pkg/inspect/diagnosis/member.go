@@ -72,7 +72,7 @@ func OfMember(facts MemberFacts) Answer {
 		a.Verdict = fmt.Sprintf("%s not in the set %s", subject, facts.Set)
 		return a
 	}
-	return a.say(fmt.Sprintf("%s in the set %s", subject, facts.Set))
+	return a.setVerdict(fmt.Sprintf("%s in the set %s", subject, facts.Set))
 }
 
 func (m *memberChain) clusterThere() outcome {
@@ -81,7 +81,7 @@ func (m *memberChain) clusterThere() outcome {
 		return passed("created %s", ago(m.Now, m.cluster.CreationTimestamp.Time))
 	case m.Object.IsMissing():
 		return broken("the hub has no ManagedCluster "+m.Cluster, Finding{ID: ClusterMissing, Severity: Error, Object: "managedcluster/" + m.Cluster,
-			Cause: "The hub has no ManagedCluster " + m.Cluster + ", so it is in no set.", Turn: "an admin of the cluster", Fix: []string{Paste("kubectl", "hub", "why", "cluster", m.Cluster)}})
+			Cause: "The hub has no ManagedCluster " + m.Cluster + ", so it is in no set.", Turn: "an admin of the cluster", Fix: []string{ShellCommand("kubectl", "hub", "why", "cluster", m.Cluster)}})
 	}
 	if _, is := m.Member.Get(); is {
 		return passed("you see it as a member of the set").without(m.Object.Why())
@@ -96,7 +96,7 @@ func (m *memberChain) setThere() outcome {
 	case m.Selects.IsMissing():
 		return broken("the hub has no set "+m.Set, Finding{ID: SetMissing, Severity: Error, Object: "managedclusterset/" + m.Set,
 			Cause: "The hub has no ManagedClusterSet " + m.Set + ".", Turn: "a user who may create sets",
-			Fix: []string{"kubectl hub get clustersets", Paste("kubectl", "hub", "create", "clusterset", m.Set)}})
+			Fix: []string{"kubectl hub get clustersets", ShellCommand("kubectl", "hub", "create", "clusterset", m.Set)}})
 	}
 	return unseen(m.Selects.Why())
 }
@@ -161,7 +161,7 @@ func (m *memberChain) writer(key string) string {
 func (m *memberChain) selectsNothing(why string) outcome {
 	return broken(why, Finding{ID: SetSelectsNothing, Severity: Error, Object: "managedclusterset/" + m.Set, Since: since(m.set.CreationTimestamp),
 		Cause: "The selector of the set " + m.Set + " matches no cluster, whatever its labels: " + why + ".", Turn: "a user who may change the set",
-		Fix: []string{Paste("kubectl", "edit", "managedclusterset", m.Set)}})
+		Fix: []string{ShellCommand("kubectl", "edit", "managedclusterset", m.Set)}})
 }
 
 // mismatch returns which requirement the cluster does not meet, and which set has the cluster by that label.
@@ -239,13 +239,13 @@ func (m *memberChain) fix(all labels.Requirements) []string {
 		words = append(words, "--overwrite")
 	}
 	if !clear {
-		return []string{Paste("kubectl", "get", "managedclusterset", m.Set, "-o", "yaml"), Paste("kubectl", "hub", "label", m.Cluster) + " <KEY>=<VALUE> --overwrite"}
+		return []string{ShellCommand("kubectl", "get", "managedclusterset", m.Set, "-o", "yaml"), ShellCommand("kubectl", "hub", "label", m.Cluster) + " <KEY>=<VALUE> --overwrite"}
 	}
-	fix := []string{Paste(words...)}
+	fix := []string{ShellCommand(words...)}
 	if may, known := m.MayLabel.Get(); known && !may {
 		for _, change := range changes {
 			if key, _, sets := strings.Cut(change, "="); sets && cluster.IsReservedLabel(key) {
-				fix = append(fix, "kubectl hub why access <YOUR NAME> write "+Paste(change))
+				fix = append(fix, "kubectl hub why access <YOUR NAME> write "+ShellCommand(change))
 			}
 		}
 	}
@@ -288,9 +288,9 @@ func (m *memberChain) member() outcome {
 		return broken("the hub shows no such member", Finding{ID: NotAMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set,
 			Turn:  "a user who may get the cluster, and so see its labels",
 			Cause: fmt.Sprintf("Cluster %s is not in the set %s, or is not on the hub. Its labels show the reason, but you may not see them.", m.Cluster, m.Set),
-			Fix:   []string{Paste("kubectl", "hub", "members", m.Set)}})
+			Fix:   []string{ShellCommand("kubectl", "hub", "members", m.Set)}})
 	}
 	return broken("the hub does not show it", Finding{ID: NotYetMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set, Turn: "hub-apiserver",
 		Cause: "The labels of the cluster match, but hub-apiserver does not show it as a member: it does so within a second of the change, or you may not see the set's members.",
-		Since: since(metav1.Time{}), Fix: []string{Paste("kubectl", "hub", "members", m.Set)}})
+		Since: since(metav1.Time{}), Fix: []string{ShellCommand("kubectl", "hub", "members", m.Set)}})
 }

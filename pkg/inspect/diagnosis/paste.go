@@ -9,19 +9,19 @@ import (
 	"unicode"
 )
 
-// Paste returns a command for a shell. Names come from objects that other users write: each is one word of the command, whatever it contains.
-func Paste(words ...string) string {
+// ShellCommand returns a command for a shell. Names come from objects that other users write: each is one word of the command, whatever it contains.
+func ShellCommand(words ...string) string {
 	all := make([]string, len(words))
 	for i, w := range words {
-		all[i] = Word(w)
+		all[i] = ShellWord(w)
 	}
 	return strings.Join(all, " ")
 }
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@=+,-]+$`)
 
-// Word quotes a name as one word of a shell command. Other users choose the name, so it must not become a command of its own.
-func Word(text string) string {
+// ShellWord quotes a name as one word of a shell command. Other users choose the name, so it must not become a command of its own.
+func ShellWord(text string) string {
 	switch {
 	case plain.MatchString(text):
 		return text
@@ -55,7 +55,7 @@ func At(fix []string, flags ...string) []string {
 	where := ""
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
-		where += name + "=" + strings.ReplaceAll(Word(value), "$", "$$") + " "
+		where += name + "=" + strings.ReplaceAll(ShellWord(value), "$", "$$") + " "
 	}
 	var all []string
 	for _, line := range fix {

@@ -73,7 +73,7 @@ func OfPlacement(facts PlacementFacts) Answer {
 		}
 		return a
 	}
-	return a.say(fmt.Sprintf("%s chooses cluster %s", subject, facts.Cluster))
+	return a.setVerdict(fmt.Sprintf("%s chooses cluster %s", subject, facts.Cluster))
 }
 
 type placementChain struct {
@@ -122,7 +122,7 @@ func (p *placementChain) steps() []link {
 		}
 		links = append(links, link{s.Name, func() outcome {
 			if s.Fell {
-				return broken(s.Says, p.fell(s.Says))
+				return broken(s.Says, p.dropFinding(s.Says))
 			}
 			return passed("%s", s.Says)
 		}})
@@ -136,7 +136,7 @@ func (p *placementChain) problem() outcome {
 		return passed("no problem that affects all of them")
 	}
 	f := Finding{ID: PlacementProblem, Severity: Error, Object: p.object(), Turn: "a user who may change the placement, or the objects that it refers to",
-		Cause: "The placement cannot choose any new cluster: " + text, Fix: []string{Paste("kubectl", "describe", "placement", p.Name, "-n", p.Namespace)}}
+		Cause: "The placement cannot choose any new cluster: " + text, Fix: []string{ShellCommand("kubectl", "describe", "placement", p.Name, "-n", p.Namespace)}}
 	if p.placement != nil {
 		if c := meta.FindStatusCondition(p.placement.Status.Conditions, v1beta1.PlacementConditionSatisfied); c != nil {
 			f.Since = since(c.LastTransitionTime)
@@ -151,35 +151,35 @@ func (p *placementChain) chosen() outcome {
 	}
 	return broken("no", Finding{ID: NotInDecisions, Severity: Error, Object: p.object(), Turn: "the hub's scheduler",
 		Cause: "The hub does not report which step excluded the cluster: " + p.explained.Message + ".",
-		Fix:   []string{Paste("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace, "--cluster", p.Cluster)}})
+		Fix:   []string{ShellCommand("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace, "--cluster", p.Cluster)}})
 }
 
-// fell returns the finding for the step that dropped the cluster, with how to change that.
-func (p *placementChain) fell(says string) Finding {
+// dropFinding returns the finding for the step that dropped the cluster, with how to change that.
+func (p *placementChain) dropFinding(says string) Finding {
 	f := Finding{Severity: Error, Object: p.object(), Cause: p.explained.Message + ".", Turn: "you, or another user who may change the placement " + p.Name}
 	if says != p.explained.Message {
 		f.Cause = p.explained.Message + ": " + says + "."
 	}
-	edit := Paste("kubectl", "edit", "placement", p.Name, "-n", p.Namespace)
+	edit := ShellCommand("kubectl", "edit", "placement", p.Name, "-n", p.Namespace)
 	f.Fix = []string{edit}
 	switch p.explained.FilteredBy {
 	case "ClusterSet":
 		f.ID = ClusterNotInSets
 		p.notInSets(&f)
 	case "Deletion":
-		f.ID, f.Turn, f.Fix = ClusterDeleting, "the hub", []string{Paste("kubectl", "hub", "why", "cluster", p.Cluster)}
+		f.ID, f.Turn, f.Fix = ClusterDeleting, "the hub", []string{ShellCommand("kubectl", "hub", "why", "cluster", p.Cluster)}
 	case "Predicate":
 		f.ID = PredicateMismatch
-		if changes := p.wantedLabels(); len(changes) > 0 {
+		if changes := p.requiredLabels(); len(changes) > 0 {
 			f.Turn = "a user who may write the labels of the cluster, or one who may change the placement"
-			f.Fix = []string{Paste(slices.Concat([]string{"kubectl", "hub", "label", p.Cluster}, changes, []string{"--overwrite"})...)}
+			f.Fix = []string{ShellCommand(slices.Concat([]string{"kubectl", "hub", "label", p.Cluster}, changes, []string{"--overwrite"})...)}
 		}
 	case "TaintToleration":
 		f.ID = TaintNotTolerated
-		f.Fix = []string{Paste("kubectl", "get", "managedcluster", p.Cluster, "-o", "jsonpath={.spec.taints}"), edit}
+		f.Fix = []string{ShellCommand("kubectl", "get", "managedcluster", p.Cluster, "-o", "jsonpath={.spec.taints}"), edit}
 		if strings.Contains(p.explained.Message, registration.TaintUnreachable) || strings.Contains(p.explained.Message, registration.TaintUnavailable) {
 			f.Turn = "an admin of the cluster: the hub added the taint, and removes it when the cluster is available again"
-			f.Fix = []string{Paste("kubectl", "hub", "why", "cluster", p.Cluster)}
+			f.Fix = []string{ShellCommand("kubectl", "hub", "why", "cluster", p.Cluster)}
 		}
 	case "Spread":
 		f.ID = LeftOutBySpread
@@ -187,8 +187,8 @@ func (p *placementChain) fell(says string) Finding {
 		f.ID = NotNeeded
 		if p.placement != nil && p.placement.Spec.NumberOfClusters != nil {
 			more := fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, *p.placement.Spec.NumberOfClusters+1)
-			f.Fix = []string{Paste("kubectl", "patch", "placement", p.Name, "-n", p.Namespace, "--type=merge", "-p", more),
-				Paste("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace)}
+			f.Fix = []string{ShellCommand("kubectl", "patch", "placement", p.Name, "-n", p.Namespace, "--type=merge", "-p", more),
+				ShellCommand("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace)}
 		}
 	default:
 		f.ID = NotInDecisions
@@ -198,7 +198,7 @@ func (p *placementChain) fell(says string) Finding {
 
 // notInSets sets in the finding whether a binding is missing, or the cluster is in no set that is bound.
 func (p *placementChain) notInSets(f *Finding) {
-	f.Fix = []string{Paste("kubectl", "hub", "why", "member", p.Cluster) + " --set <SET>"}
+	f.Fix = []string{ShellCommand("kubectl", "hub", "why", "member", p.Cluster) + " --set <SET>"}
 	sets, seesSets := p.Sets.Get()
 	bound, seesBound := p.Bound.Get()
 	if !seesSets || !seesBound {
@@ -207,23 +207,23 @@ func (p *placementChain) notInSets(f *Finding) {
 	f.Turn = "a user who may bind a set to the namespace " + p.Namespace + ", or put the cluster into one that is bound"
 	f.Cause += fmt.Sprintf(" Bound to the namespace: %s. The cluster is in: %s.", orNoSet(bound), orNoSet(sets))
 	if p.placement != nil && len(p.placement.Spec.ClusterSets) > 0 {
-		f.Cause += " The placement names: " + some(p.placement.Spec.ClusterSets) + "."
+		f.Cause += " The placement names: " + shortened(p.placement.Spec.ClusterSets) + "."
 	}
 	f.Fix = nil
 	for _, set := range sets {
 		if set != "global" && !slices.Contains(bound, set) {
-			f.Fix = append(f.Fix, Paste("kubectl", "hub", "bind", set, "-n", p.Namespace))
+			f.Fix = append(f.Fix, ShellCommand("kubectl", "hub", "bind", set, "-n", p.Namespace))
 			break
 		}
 	}
 	for _, set := range bound {
 		if !slices.Contains(sets, set) {
-			f.Fix = append(f.Fix, Paste("kubectl", "hub", "why", "member", p.Cluster, "--set", set))
+			f.Fix = append(f.Fix, ShellCommand("kubectl", "hub", "why", "member", p.Cluster, "--set", set))
 			break
 		}
 	}
 	if len(f.Fix) == 0 {
-		f.Fix = []string{Paste("kubectl", "edit", "placement", p.Name, "-n", p.Namespace)}
+		f.Fix = []string{ShellCommand("kubectl", "edit", "placement", p.Name, "-n", p.Namespace)}
 	}
 }
 
@@ -231,11 +231,11 @@ func orNoSet(sets []string) string {
 	if len(sets) == 0 {
 		return "no set that you may see"
 	}
-	return some(sets)
+	return shortened(sets)
 }
 
-// wantedLabels returns the labels by which the cluster would match the first predicate of which only the labelSelector does not match.
-func (p *placementChain) wantedLabels() []string {
+// requiredLabels returns the labels by which the cluster would match the first predicate of which only the labelSelector does not match.
+func (p *placementChain) requiredLabels() []string {
 	if p.placement == nil {
 		return nil
 	}

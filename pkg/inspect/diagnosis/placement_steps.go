@@ -70,14 +70,14 @@ func predicateStep(p *v1beta1.Placement, c *v1beta1.ExplainedCluster) string {
 	for i, m := range c.Mismatches {
 		parts[i] = fmt.Sprintf("predicate %d: its %s does not match", m.Predicate, m.Selector)
 		if p != nil {
-			parts[i] += wanted(p, m)
+			parts[i] += selectorText(p, m)
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// wanted returns a short form of the selector of a predicate. The placement may have changed since the explanation.
-func wanted(p *v1beta1.Placement, m v1beta1.PredicateMismatch) string {
+// selectorText returns a short form of the selector of a predicate. The placement may have changed since the explanation.
+func selectorText(p *v1beta1.Placement, m v1beta1.PredicateMismatch) string {
 	if int(m.Predicate) >= len(p.Spec.Predicates) {
 		return ""
 	}

@@ -81,7 +81,7 @@ func OfAccessRequest(facts AccessRequestFacts) Answer {
 	subject := "AccessRequest " + facts.Namespace + "/" + facts.Name
 	switch {
 	case a.Finding == nil:
-		return a.say(subject + " gives access")
+		return a.setVerdict(subject + " gives access")
 	case a.Finding.ID == AccessRequestMissing:
 		a.Verdict = subject + " does not exist"
 	case a.Finding.ID == AccessRequestEnding:
@@ -101,7 +101,7 @@ func OfAccessRequest(facts AccessRequestFacts) Answer {
 func (r *requestChain) object() string { return "accessrequest/" + r.Namespace + "/" + r.Name }
 
 func (r *requestChain) command(verb string, more ...string) string {
-	return Paste(append([]string{"kubectl", verb, "accessrequest", r.Name, "-n", r.Namespace}, more...)...)
+	return ShellCommand(append([]string{"kubectl", verb, "accessrequest", r.Name, "-n", r.Namespace}, more...)...)
 }
 
 // granted reports whether there is access, for the current or an earlier generation of the request.
@@ -132,7 +132,7 @@ func (r *requestChain) exists() outcome {
 		return broken("it does not exist", Finding{ID: AccessRequestMissing, Severity: Error, Object: r.object(), Turn: "you, or another user who may create requests there",
 			Cause: fmt.Sprintf("The namespace %s has no AccessRequest %s. A request is deleted when its ttl has expired, or when the ClusterRequest that it refers to is gone: "+
 				"see the events of the namespace.", r.Namespace, r.Name),
-			Fix: []string{Paste("kubectl", "get", "accessrequests", "-n", r.Namespace), Paste("kubectl", "events", "-n", r.Namespace)}})
+			Fix: []string{ShellCommand("kubectl", "get", "accessrequests", "-n", r.Namespace), ShellCommand("kubectl", "events", "-n", r.Namespace)}})
 	}
 	return unseen(r.Request.Why())
 }
@@ -180,7 +180,7 @@ func (r *requestChain) notDenied() outcome {
 // clusterRequest checks the ClusterRequest that the request refers to.
 func (r *requestChain) clusterRequest() outcome {
 	key := r.request.Spec.RequestRef.NamespacedName()
-	describe := Paste("kubectl", "describe", "clusterrequest", key.Name, "-n", key.Namespace)
+	describe := ShellCommand("kubectl", "describe", "clusterrequest", key.Name, "-n", key.Namespace)
 	f := Finding{Severity: Error, Object: "clusterrequest/" + key.String(), Fix: []string{describe}}
 	request, found := r.ClusterRequest.Get()
 	if !found && !r.ClusterRequest.IsMissing() {
@@ -189,7 +189,7 @@ func (r *requestChain) clusterRequest() outcome {
 	if !found {
 		f.ID, f.Turn, f.Since = ClusterRequestMissing, "you, or another user who may create ClusterRequests", since(r.request.CreationTimestamp)
 		f.Cause = fmt.Sprintf("ClusterRequest %s, to which the request refers for its Cluster, does not exist. Create it, or delete this request: its requestRef cannot be changed.", key)
-		f.Fix = []string{Paste("kubectl", "get", "clusterrequests", "-n", key.Namespace), r.command("delete")}
+		f.Fix = []string{ShellCommand("kubectl", "get", "clusterrequests", "-n", key.Namespace), r.command("delete")}
 		return broken("does not exist", f)
 	}
 	said := metav1.Condition{}
@@ -244,7 +244,7 @@ func (r *requestChain) prepared() outcome {
 	switch said.Reason {
 	case openmcpv1alpha1.ReasonInvalidReference:
 		f.ID, f.Turn = AccessClusterMissing, "a user who creates the object that the request refers to; or you, to request another Cluster"
-		f.Fix = []string{Paste("kubectl", "get", "clusters.clusters.openmcp.cloud,clusterrequests", "-A"), r.command("delete")}
+		f.Fix = []string{ShellCommand("kubectl", "get", "clusters.clusters.openmcp.cloud,clusterrequests", "-A"), r.command("delete")}
 	case openmcpv1alpha1.ReasonWaitingForAccessRequestDeletion:
 		f.ID, f.Turn = AccessClusterMissing, "you, to request another Cluster"
 		f.Fix = []string{r.command("delete")}

@@ -79,12 +79,12 @@ func (r *requestChain) describeCluster() []string {
 	if ref == nil {
 		return []string{r.command("describe")}
 	}
-	return []string{Paste("kubectl", "describe", "cluster."+openmcpv1alpha1.GroupName, ref.Name, "-n", ref.Namespace)}
+	return []string{ShellCommand("kubectl", "describe", "cluster."+openmcpv1alpha1.GroupName, ref.Name, "-n", ref.Namespace)}
 }
 
 func (r *requestChain) clusterThere() outcome {
 	f := Finding{ID: AccessClusterMissing, Severity: Error, Object: "cluster/" + r.clusterName(), Turn: "you, to request another Cluster", Since: since(r.request.CreationTimestamp),
-		Fix: []string{Paste("kubectl", "get", "clusters."+openmcpv1alpha1.GroupName, "-A"), r.command("delete")}}
+		Fix: []string{ShellCommand("kubectl", "get", "clusters."+openmcpv1alpha1.GroupName, "-A"), r.command("delete")}}
 	switch {
 	case r.cluster == nil && r.Cluster.IsMissing():
 		f.Cause = fmt.Sprintf("Cluster %s does not exist. The Cluster of a request cannot be changed: delete the request, and request another Cluster; or create the Cluster.", r.clusterName())
@@ -115,7 +115,7 @@ func (r *requestChain) clusterReady() outcome {
 	if missing := meta.FindStatusCondition(r.cluster.Status.Conditions, openmcpv1alpha1.ConditionProviderMissing); missing != nil {
 		f.ID, f.Since, f.Turn = AccessProviderMissing, since(missing.LastTransitionTime), "an admin of "+r.provider()
 		f.Cause = "No provider acts on the Cluster, so it is not created and does not become ready: " + TrimPeriod(missing.Message) + "."
-		f.Fix = []string{Paste("kubectl", "get", "clusterprofile", r.cluster.Spec.Profile, "-o", "yaml"), "kubectl get deployments -A"}
+		f.Fix = []string{ShellCommand("kubectl", "get", "clusterprofile", r.cluster.Spec.Profile, "-o", "yaml"), "kubectl get deployments -A"}
 		return broken("no provider handles it", f)
 	}
 	text := "its phase is " + orUnknown(OneLine(r.cluster.Status.Phase))
@@ -197,7 +197,7 @@ func (r *requestChain) letWrite(message string) []string {
 // LetWriteSecrets returns the command that lets a provider write Secrets in a namespace with requests. Providers print it, too. subject is a flag of
 // kubectl create rolebinding.
 func LetWriteSecrets(provider, namespace, subject string) string {
-	return Paste("kubectl", "create", "rolebinding", "cluster-provider-"+provider, "-n", namespace, "--clusterrole="+ProviderSecretsRole) + " " + subject
+	return ShellCommand("kubectl", "create", "rolebinding", "cluster-provider-"+provider, "-n", namespace, "--clusterrole="+ProviderSecretsRole) + " " + subject
 }
 
 // ProviderSecretsRole is the ClusterRole with the permissions of a provider on Secrets. It is bound in each namespace that has requests, because a

@@ -58,7 +58,7 @@ func OfWork(facts WorkFacts) Answer {
 	w.work, _ = facts.Work.Get()
 	links := []link{{"exists", w.exists}}
 	if facts.Work.Why() == "" {
-		links = append(links, link{"cluster", w.cluster}, link{"taken by agent", w.taken}, link{"applied", w.applied}, link{"available", w.available}, link{"not degraded", w.degraded})
+		links = append(links, link{"cluster", w.cluster}, link{"taken by agent", w.checkObserved}, link{"applied", w.applied}, link{"available", w.available}, link{"not degraded", w.degraded})
 	}
 	a := follow(links)
 	subject := fmt.Sprintf("Work %s on cluster %s", facts.Name, facts.Cluster)
@@ -74,7 +74,7 @@ func OfWork(facts WorkFacts) Answer {
 		}
 		return a
 	}
-	return a.say(subject + " is applied and available")
+	return a.setVerdict(subject + " is applied and available")
 }
 
 func (w *workChain) object() string { return "manifestwork/" + w.Cluster + "/" + w.Name }
@@ -86,7 +86,7 @@ func (w *workChain) exists() outcome {
 	case w.Work.IsMissing():
 		return broken("it does not exist", Finding{ID: WorkMissing, Severity: Error, Object: w.object(), Turn: "you, or another user who may create works there",
 			Cause: fmt.Sprintf("The namespace %s has no ManifestWork %s. The works of a ManifestWorkReplicaSet have longer names, which begin with its name.", w.Cluster, w.Name),
-			Fix:   []string{Paste("kubectl", "hub", "get", "works", "--clusters", w.Cluster)}})
+			Fix:   []string{ShellCommand("kubectl", "hub", "get", "works", "--clusters", w.Cluster)}})
 	}
 	return unseen(w.Work.Why())
 }
@@ -97,7 +97,7 @@ func (w *workChain) cluster() outcome {
 	switch {
 	case a.Finding != nil && a.Finding.Severity == Error:
 		f := *a.Finding
-		f.Fix = append([]string{Paste("kubectl", "hub", "why", "cluster", w.Cluster)}, f.Fix...)
+		f.Fix = append([]string{ShellCommand("kubectl", "hub", "why", "cluster", w.Cluster)}, f.Fix...)
 		return broken(a.Verdict, f).without(a.Unseen...)
 	case len(a.Steps) == 0:
 		return unseen("the cluster was not checked")
@@ -107,8 +107,8 @@ func (w *workChain) cluster() outcome {
 	return passed("%s", a.Verdict)
 }
 
-// taken checks whether the agent has observed the current generation of the work.
-func (w *workChain) taken() outcome {
+// checkObserved checks whether the agent has observed the current generation of the work.
+func (w *workChain) checkObserved() outcome {
 	if !w.work.DeletionTimestamp.IsZero() {
 		return w.deleting()
 	}
@@ -133,7 +133,7 @@ func (w *workChain) taken() outcome {
 func (w *workChain) notTaken(at metav1.Time, cause string) outcome {
 	return broken("not in its current generation", Finding{ID: WorkNotTaken, Severity: Error, Object: w.object(), Since: since(at), Turn: "the agent of " + w.Cluster,
 		Cause: cause + " The cluster is healthy, so the agent does not apply works (kubectl hub join --works), or will do so within a minute.",
-		Fix: []string{Paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "--wait", "--timeout=1m"),
+		Fix: []string{ShellCommand("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "--wait", "--timeout=1m"),
 			"kubectl hub doctor --managed --context <CONTEXT OF THE CLUSTER>"}})
 }
 
@@ -143,7 +143,7 @@ func (w *workChain) deleting() outcome {
 		says = c.Message
 	}
 	return broken(says, Finding{ID: WorkDeleting, Severity: Error, Object: w.object(), Since: w.work.DeletionTimestamp, Turn: "the agent of " + w.Cluster,
-		Cause: "The work was deleted, and waits until the agent has deleted its objects: " + says, Fix: []string{Paste("kubectl", "get", "manifestwork", w.Name, "-n", w.Cluster, "-o", "yaml")}})
+		Cause: "The work was deleted, and waits until the agent has deleted its objects: " + says, Fix: []string{ShellCommand("kubectl", "get", "manifestwork", w.Name, "-n", w.Cluster, "-o", "yaml")}})
 }
 
 // state checks a condition of the current generation, and lists the objects that caused it.
@@ -165,7 +165,7 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 		return passed("since %s", ago(w.Now, c.LastTransitionTime.Time))
 	}
 	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "an author of the work, or an admin of the cluster",
-		Fix: []string{Paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster), Paste("kubectl", "edit", "manifestwork", w.Name, "-n", w.Cluster)}}
+		Fix: []string{ShellCommand("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster), ShellCommand("kubectl", "edit", "manifestwork", w.Name, "-n", w.Cluster)}}
 	if len(to) == 0 {
 		f.Cause, f.Since = "The agent reports for the work: "+c.Message+".", since(c.LastTransitionTime)
 		return broken(c.Message, f)
@@ -180,7 +180,7 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 		w.forbidden(&f)
 	case is == "not applied" && lost != nil:
 		f.Turn = "an author of the work, to add the namespace to it; or an admin of the cluster"
-		f.Fix = append([]string{Paste("kubectl", "create", "namespace", lost[1]) + " --context <CONTEXT OF THE CLUSTER>"}, f.Fix...)
+		f.Fix = append([]string{ShellCommand("kubectl", "create", "namespace", lost[1]) + " --context <CONTEXT OF THE CLUSTER>"}, f.Fix...)
 	}
 	return broken(first.String(), f)
 }
@@ -188,7 +188,7 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 func (w *workChain) unknown(id ID, condition string, c *metav1.Condition) Finding {
 	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "the agent of " + w.Cluster,
 		Cause: "The agent does not know whether the work is " + strings.ToLower(condition) + ".",
-		Fix:   []string{Paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "-o", "wide")}}
+		Fix:   []string{ShellCommand("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "-o", "wide")}}
 	if c != nil {
 		f.Since = since(c.LastTransitionTime)
 		f.Cause += after(" It reports: ", c.Message)
@@ -205,7 +205,7 @@ func (w *workChain) forbidden(f *Finding) {
 		account := executor.Subject.ServiceAccount
 		f.Turn = "an admin of the cluster " + w.Cluster + ", who grants the right to the executor of the work"
 		f.Cause += fmt.Sprintf(" The work only has the rights of its executor, the service account %s:%s.", account.Namespace, account.Name)
-		f.Fix = []string{Paste("kubectl", "create", "rolebinding", account.Name+"-works", "--clusterrole=admin", "--serviceaccount="+account.Namespace+":"+account.Name) +
+		f.Fix = []string{ShellCommand("kubectl", "create", "rolebinding", account.Name+"-works", "--clusterrole=admin", "--serviceaccount="+account.Namespace+":"+account.Name) +
 			" -n <NAMESPACE> --context <CONTEXT OF THE CLUSTER>"}
 	}
 }

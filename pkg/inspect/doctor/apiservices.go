@@ -48,9 +48,9 @@ const (
 
 // Show returns the command that prints an object of artifacts/deploy, to be applied.
 func Show(kind, namespace, name string) string {
-	object := diagnosis.Word(strings.ToLower(kind) + "/" + name)
+	object := diagnosis.ShellWord(strings.ToLower(kind) + "/" + name)
 	if namespace != "" {
-		object += " -n " + diagnosis.Word(namespace)
+		object += " -n " + diagnosis.ShellWord(namespace)
 	}
 	return "kubectl hub doctor --show " + object + " | kubectl apply --server-side --force-conflicts -f -"
 }
@@ -208,7 +208,7 @@ func (h *Hub) authorities() (found []diagnosis.Finding) {
 		}
 		f := diagnosis.Finding{ID: APIServiceDistrusted, Severity: diagnosis.Error, Object: "apiservice/" + s.Name, Turn: turnAdmin, Fix: []string{trustFix(s.Name)}}
 		why, since := unavailable(s)
-		ends, problem := bundleEnds(s.Spec.CABundle)
+		ends, problem := bundleExpiry(s.Spec.CABundle)
 		switch {
 		case s.Spec.InsecureSkipTLSVerify:
 			f.ID, f.Severity = APIServiceInsecure, diagnosis.Warning
@@ -242,8 +242,8 @@ func trustFix(name string) string {
 		`kubectl patch apiservice %s --type=merge -p "{\"spec\":{\"caBundle\":\"$CA\"}}"`, systemNamespace, name)
 }
 
-// bundleEnds returns when the last certificate of a bundle expires.
-func bundleEnds(bundle []byte) (last time.Time, problem string) {
+// bundleExpiry returns when the last certificate of a bundle expires.
+func bundleExpiry(bundle []byte) (last time.Time, problem string) {
 	if len(bytes.TrimSpace(bundle)) == 0 {
 		return last, "is empty"
 	}
@@ -286,7 +286,7 @@ func (h *Hub) customResources() (found []diagnosis.Finding) {
 		if slices.Contains(h.groups(), group) && !slices.Contains(ofAgents, name) {
 			found = append(found, diagnosis.Finding{ID: CustomResourcesInTheWay, Severity: diagnosis.Warning, Object: "customresourcedefinition/" + name, Turn: turnAdmin,
 				Cause: "The hub has a CustomResourceDefinition of a group that hub-apiserver serves. Its objects are hidden now, and replace the hub's " +
-					"when an APIService is deleted. docs/operating.md describes how to move them.", Fix: []string{"kubectl delete crd " + diagnosis.Word(name)}})
+					"when an APIService is deleted. docs/operating.md describes how to move them.", Fix: []string{"kubectl delete crd " + diagnosis.ShellWord(name)}})
 		}
 	}
 	return found

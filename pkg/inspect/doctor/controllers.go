@@ -163,7 +163,7 @@ func (h *Hub) versions() (found []diagnosis.Finding) {
 		if tag := tags[name]; tag != "" && ours != "" && tag != ours {
 			found = append(found, diagnosis.Finding{ID: VersionSkew, Severity: diagnosis.Warning, Object: "deployment/" + name + " in " + systemNamespace, Turn: turnAdmin,
 				Cause: fmt.Sprintf("It has version %s, and hub-apiserver %s. Components are only tested with the same version of the others.", tag, ours),
-				Fix:   []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=%s", systemNamespace, diagnosis.Word(name), diagnosis.Word(h.imageOf(name, ours)))}})
+				Fix:   []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=%s", systemNamespace, diagnosis.ShellWord(name), diagnosis.ShellWord(h.imageOf(name, ours)))}})
 		}
 	}
 	if tag := h.otherVersion(); tag != "" {
@@ -217,7 +217,7 @@ func (h *Hub) storage() (found []diagnosis.Finding) {
 	}
 	if f.ID == StorageFull && len(large) > 0 {
 		f.Fix = append(f.Fix, "# large clusters that are not accepted: agents that still run create them again",
-			diagnosis.Paste(append([]string{"kubectl", "delete", "managedclusters." + clusterv1.GroupName, "--wait=false"}, large...)...))
+			diagnosis.ShellCommand(append([]string{"kubectl", "delete", "managedclusters." + clusterv1.GroupName, "--wait=false"}, large...)...))
 	}
 	f.Fix = append(f.Fix, "# an etcd outside of hub-apiserver: docs/operating.md#storage")
 	return append(found, f)

@@ -123,7 +123,7 @@ func (m *Managed) rejoin() []string {
 }
 
 func rejoin(name string) []string {
-	return []string{"kubectl hub get token", fmt.Sprintf("<THE JOIN COMMAND THAT IT PRINTS, WITH --cluster-name %s>", diagnosis.Word(name))}
+	return []string{"kubectl hub get token", fmt.Sprintf("<THE JOIN COMMAND THAT IT PRINTS, WITH --cluster-name %s>", diagnosis.ShellWord(name))}
 }
 
 func (m *Managed) name() string {
@@ -232,13 +232,13 @@ func (m *Managed) bootstrap() []diagnosis.Finding {
 		f.ID = BootstrapTokenRefused
 		f.Cause = fmt.Sprintf("The hub %s does not accept its token: it has expired, or was revoked. The agent has no valid identity, and cannot request one.", b.Server)
 	default:
-		return m.inTheWay(b, f)
+		return m.connectionProblem(b, f)
 	}
 	return []diagnosis.Finding{f}
 }
 
-// inTheWay returns the finding for a problem that prevents any connection to the hub.
-func (m *Managed) inTheWay(w *Way, f diagnosis.Finding) []diagnosis.Finding {
+// connectionProblem returns the finding for a problem that prevents any connection to the hub.
+func (m *Managed) connectionProblem(w *Way, f diagnosis.Finding) []diagnosis.Finding {
 	switch w.Trouble {
 	case Distrusted:
 		f.ID = HubDistrusted
@@ -278,7 +278,7 @@ func (m *Managed) identity() []diagnosis.Finding {
 	case i.Trouble == Unusable:
 		f.ID, f.Cause = AgentIdentityRefused, "Its kubeconfig cannot be used: it "+diagnosis.TrimPeriod(i.Text)+"."
 	default:
-		return m.inTheWay(i, f)
+		return m.connectionProblem(i, f)
 	}
 	return []diagnosis.Finding{f}
 }
@@ -288,7 +288,7 @@ func (m *Managed) refusal() []diagnosis.Finding {
 	switch m.Refusal {
 	case registration.RefusalNotAccepted:
 		f.Cause = "The hub does not accept the cluster, or no longer accepts it."
-		f.Fix = []string{"kubectl hub accept --clusters " + diagnosis.Word(m.name()) + " --context <CONTEXT OF THE HUB>"}
+		f.Fix = []string{"kubectl hub accept --clusters " + diagnosis.ShellWord(m.name()) + " --context <CONTEXT OF THE HUB>"}
 	case registration.RefusalNoCluster:
 		f.Cause, f.Fix = "The hub does not allow the agent to get its ManagedCluster. Usually the ManagedCluster was deleted, and the cluster must join again.", m.rejoin()
 	case registration.RefusalUnknown:

@@ -93,7 +93,7 @@ func (h *Hub) webhooks() (found []diagnosis.Finding) {
 		}
 		f.Cause = fmt.Sprintf("Its webhook %s is called for %s, the Service %s/%s %s, and its failurePolicy is Fail: such changes are refused. "+
 			"Restore the Service. Until then, ignore failures of the webhook.", w.Name, matched, w.Namespace, w.Service, what)
-		f.Fix = []string{fmt.Sprintf(`kubectl patch %s %s --type=json -p '[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Ignore"}]'`, w.Resource, diagnosis.Word(w.Configuration), w.Index)}
+		f.Fix = []string{fmt.Sprintf(`kubectl patch %s %s --type=json -p '[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Ignore"}]'`, w.Resource, diagnosis.ShellWord(w.Configuration), w.Index)}
 		found = append(found, f)
 	}
 	return found
@@ -111,7 +111,7 @@ func (h *Hub) clusters() (found []diagnosis.Finding) {
 		case !c.Spec.HubAcceptsClient && !denied && h.age(c.CreationTimestamp.Time) >= h.Patience:
 			f.ID, f.Turn, f.Since = AcceptancePending, turnAdmin, &c.CreationTimestamp
 			f.Cause = fmt.Sprintf("It has waited for %s to be accepted. To deny it, run kubectl hub deny --clusters %s.", h.age(c.CreationTimestamp.Time), c.Name)
-			f.Fix = []string{"kubectl hub accept --clusters " + diagnosis.Word(c.Name)}
+			f.Fix = []string{"kubectl hub accept --clusters " + diagnosis.ShellWord(c.Name)}
 		case c.Spec.HubAcceptsClient && available != nil && available.Status == metav1.ConditionUnknown:
 			f.ID, f.Turn, f.Since = ClusterUnheard, "the agent of "+c.Name, &available.LastTransitionTime
 			f.Cause = fmt.Sprintf("Its agent stopped renewing its lease %s ago: %s.", h.age(available.LastTransitionTime.Time), diagnosis.TrimPeriod(available.Message))
@@ -193,8 +193,8 @@ func (h *Hub) requests() (found []diagnosis.Finding) {
 			f.ID = CertificateRequestPending
 			f.Cause = fmt.Sprintf("%s requested a certificate of cluster %s %s ago, and no controller approves it. Its holder can act as the cluster on the hub: "+
 				"approve it if you know that the requester is the agent. Otherwise deny it with kubectl certificate deny.", r.Spec.Username, cluster, h.age(r.CreationTimestamp.Time))
-			f.Fix = []string{"kubectl describe csr " + diagnosis.Word(r.Name),
-				fmt.Sprintf("kubectl hub accept --clusters %s --csr=<NAME OF THE REQUEST, IF THE AGENT CREATED IT>", diagnosis.Word(cluster))}
+			f.Fix = []string{"kubectl describe csr " + diagnosis.ShellWord(r.Name),
+				fmt.Sprintf("kubectl hub accept --clusters %s --csr=<NAME OF THE REQUEST, IF THE AGENT CREATED IT>", diagnosis.ShellWord(cluster))}
 		case approved != nil && len(r.Status.Certificate) == 0 && h.age(approved.LastUpdateTime.Time) >= signsWithin:
 			f.ID, f.Severity, f.Since = SignerMissing, diagnosis.Error, &approved.LastUpdateTime
 			f.Cause = fmt.Sprintf("It was approved %s ago, but no certificate was issued: kube-controller-manager does not run, or has no key to sign with "+
@@ -245,7 +245,7 @@ func (h *Hub) sets() (found []diagnosis.Finding) {
 			found = append(found, diagnosis.Finding{ID: SetLabelUnknown, Severity: diagnosis.Warning, Object: "managedclusterset/" + s.Name, Turn: "a user who labels the clusters, or the author of the set",
 				Cause: fmt.Sprintf("It selects by the label %s, and none of the %d clusters has that label with any value, so the set has no cluster. Check the spelling.",
 					key, len(h.Clusters.Items)),
-				Fix: []string{fmt.Sprintf("kubectl hub label <CLUSTER> %s=%s", diagnosis.Word(key), valueOf(&s.Spec.ClusterSelector, key))}})
+				Fix: []string{fmt.Sprintf("kubectl hub label <CLUSTER> %s=%s", diagnosis.ShellWord(key), valueOf(&s.Spec.ClusterSelector, key))}})
 			break
 		}
 	}
@@ -271,15 +271,15 @@ func needed(s *v1beta1.ManagedClusterSelector) (keys []string) {
 // valueOf returns a value that the set selects by, as a word of a command.
 func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 	if s.ExclusiveLabel != nil && s.ExclusiveLabel.Key == key {
-		return diagnosis.Word(s.ExclusiveLabel.Value)
+		return diagnosis.ShellWord(s.ExclusiveLabel.Value)
 	}
 	if s.LabelSelector != nil {
 		if value, ok := s.LabelSelector.MatchLabels[key]; ok {
-			return diagnosis.Word(value)
+			return diagnosis.ShellWord(value)
 		}
 		for _, e := range s.LabelSelector.MatchExpressions {
 			if e.Key == key && len(e.Values) > 0 {
-				return diagnosis.Word(e.Values[0])
+				return diagnosis.ShellWord(e.Values[0])
 			}
 		}
 	}
@@ -289,7 +289,7 @@ func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 // SetNotThere describes a binding to a set that does not exist, and what to do. The condition of the binding has the same text.
 func SetNotThere(set string) string {
 	return fmt.Sprintf("It binds the set %s, which does not exist: placements of the namespace get no clusters from it. To create the set: %s. Otherwise delete the binding.",
-		diagnosis.OneLine(set), diagnosis.Paste("kubectl", "hub", "create", "clusterset", set))
+		diagnosis.OneLine(set), diagnosis.ShellCommand("kubectl", "hub", "create", "clusterset", set))
 }
 
 func (h *Hub) bindings() (found []diagnosis.Finding) {
@@ -308,7 +308,7 @@ func (h *Hub) bindings() (found []diagnosis.Finding) {
 		found = append(found, diagnosis.Finding{ID: BoundSetMissing, Severity: diagnosis.Warning, Object: "managedclustersetbinding/" + b.Name + " in " + b.Namespace,
 			Turn: "an owner of the namespace " + b.Namespace, Since: &b.CreationTimestamp,
 			Cause: SetNotThere(b.Spec.ClusterSet),
-			Fix:   []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", diagnosis.Word(b.Namespace), clusterv1.GroupName, diagnosis.Word(b.Name))}})
+			Fix:   []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", diagnosis.ShellWord(b.Namespace), clusterv1.GroupName, diagnosis.ShellWord(b.Name))}})
 	}
 	return found
 }

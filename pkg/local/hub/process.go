@@ -160,7 +160,7 @@ func (l *launcher) launch(name, bin string, args, env []string) error {
 		l.started[name] = true
 	}
 	if l.config.Detach {
-		return l.want(name, wanted{Program: program, Args: args, Env: env, OwnMounts: p.OwnMounts})
+		return l.recordWanted(name, wanted{Program: program, Args: args, Env: env, OwnMounts: p.OwnMounts})
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (l *launcher) await(ctx context.Context, name string, ready func(context.Co
 
 // stop stops a process, gracefully if possible.
 func (l *launcher) stop(name string) {
-	l.unwant(name)
+	l.recordUnwanted(name)
 	p := l.process(name)
 	end := p.Stop
 	if name == procAuthenticator { // it does not exit on SIGTERM
@@ -200,7 +200,7 @@ func (l *launcher) stop(name string) {
 
 // kill kills a process with SIGKILL.
 func (l *launcher) kill(name string) {
-	l.unwant(name)
+	l.recordUnwanted(name)
 	if err := l.process(name).Kill(); err != nil {
 		l.config.Log("%v", err)
 	}
@@ -226,8 +226,8 @@ func (l *launcher) refuseFormer() error {
 		l.config.Dir, strings.Join(pids, " "))
 }
 
-// want records that a process should run.
-func (l *launcher) want(name string, how wanted) error {
+// recordWanted records that a process should run.
+func (l *launcher) recordWanted(name string, how wanted) error {
 	data, err := json.Marshal(how)
 	if err != nil {
 		return err
@@ -238,8 +238,8 @@ func (l *launcher) want(name string, how wanted) error {
 	return localserver.WriteFile(l.path(runDir, name+wantedFile), data)
 }
 
-// unwant records that a process should not run.
-func (l *launcher) unwant(name string) {
+// recordUnwanted records that a process should not run.
+func (l *launcher) recordUnwanted(name string) {
 	for _, file := range []string{wantedFile, endedFile} {
 		if err := os.Remove(l.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.config.Log("%v", err)

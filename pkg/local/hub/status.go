@@ -39,7 +39,7 @@ func (h *Instance) Status(now time.Time) ([]ProcessStatus, error) {
 	for _, p := range supervised(h.config.Dir) {
 		pid := pids[p.label]
 		pids[p.label] = pid
-		says[p.label] = p.says(pid != 0, now)
+		says[p.label] = p.statusText(pid != 0, now)
 	}
 	if len(says) > 0 && pids[procSupervisor] == 0 {
 		pids[procSupervisor] = 0
@@ -52,8 +52,8 @@ func (h *Instance) Status(now time.Time) ([]ProcessStatus, error) {
 	return all, nil
 }
 
-// says returns the text for a process that should run.
-func (p supervisedProcess) says(runs bool, now time.Time) string {
+// statusText returns the text for a process that should run.
+func (p supervisedProcess) statusText(runs bool, now time.Time) string {
 	e := p.end()
 	ago := now.Sub(e.At).Round(time.Second)
 	switch {

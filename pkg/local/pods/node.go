@@ -78,7 +78,7 @@ func Run(ctx context.Context, config Options) error {
 		config.Log = func(string, ...any) {}
 	}
 	n := &node{Options: config, client: client, wake: make(chan struct{}, 1), runs: map[types.UID]*run{}}
-	if err := errors.Join(n.endFormer(), os.MkdirAll(config.Dir, 0o700), os.MkdirAll(config.LogDir, 0o700)); err != nil {
+	if err := errors.Join(n.stopPrevious(), os.MkdirAll(config.Dir, 0o700), os.MkdirAll(config.LogDir, 0o700)); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -94,14 +94,14 @@ func Run(ctx context.Context, config Options) error {
 	factory.WaitForCacheSync(ctx.Done())
 	n.work(ctx)
 	for _, r := range n.runs {
-		n.end(r)
+		n.stopPod(r)
 	}
 	n.ends.Wait()
 	return os.RemoveAll(config.Dir)
 }
 
-// endFormer stops the processes of a previous node that was killed.
-func (n *node) endFormer() error {
+// stopPrevious stops the processes of a previous node that was killed.
+func (n *node) stopPrevious() error {
 	folders, err := filepath.Glob(filepath.Join(n.Dir, "*"))
 	for _, folder := range folders {
 		for name := range programs {
@@ -123,7 +123,7 @@ func (n *node) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		var errs []error
 		if time.Since(reported) > heartbeat {
-			err := SayReady(ctx, n.client, Name)
+			err := MarkReady(ctx, n.client, Name)
 			if err == nil {
 				reported = time.Now()
 			} else {
@@ -170,7 +170,7 @@ func (n *node) syncPods(ctx context.Context) error {
 		if there[uid] {
 			continue
 		}
-		if n.end(r) {
+		if n.stopPod(r) {
 			errs = append(errs, os.RemoveAll(r.dir))
 			delete(n.runs, uid)
 		}
@@ -185,7 +185,7 @@ func (n *node) syncPod(ctx context.Context, pod *corev1.Pod) error {
 	case pod.Spec.NodeName != "" && pod.Spec.NodeName != Name:
 		return nil
 	case pod.DeletionTimestamp != nil:
-		if r != nil && !n.end(r) {
+		if r != nil && !n.stopPod(r) {
 			return nil
 		}
 		return n.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -210,8 +210,8 @@ func (n *node) syncPod(ctx context.Context, pod *corev1.Pod) error {
 	return errors.Join(n.syncProcess(ctx, r), n.updateStatus(ctx, r))
 }
 
-// end stops the process of a pod, and reports whether it has exited.
-func (n *node) end(r *run) bool {
+// stopPod stops the process of a pod, and reports whether it has exited.
+func (n *node) stopPod(r *run) bool {
 	if r.ended == nil {
 		r.ended = make(chan struct{})
 		n.ends.Go(func() {
@@ -230,8 +230,8 @@ func (n *node) end(r *run) bool {
 	}
 }
 
-// SayReady creates a node, or marks the existing one as ready.
-func SayReady(ctx context.Context, client kubernetes.Interface, name string) error {
+// MarkReady creates a node, or marks the existing one as ready.
+func MarkReady(ctx context.Context, client kubernetes.Interface, name string) error {
 	nodes := client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

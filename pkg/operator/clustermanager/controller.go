@@ -111,7 +111,7 @@ type reconciler struct {
 	// client reads ClusterManagers from the cache; live reads everything else from the API server.
 	client client.Client
 	live   client.Reader
-	minter *mint.Keeper
+	minter *mint.Minter
 	hubs   connections
 	// discovery discovers the APIs of the own cluster.
 	discovery discovery.ServerResourcesInterfaceWithContext
@@ -132,7 +132,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), here: func() {}}
 	r.enqueue, r.later = func(string) {}, func(string) {}
 	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
-	r.minter = &mint.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
+	r.minter = &mint.Minter{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 			return nil
 		})).
 		WithOptions(kit.Options(workers)).
-		Complete(kit.ConflictsAreSoonOver(r))
+		Complete(kit.RequeueConflicts(r))
 }
 
 // uncached reads Secrets from the API server, so that no Secret is cached in memory.

@@ -122,7 +122,7 @@ func (w *world) process(writes int32) *process {
 	c := p.wrap(behind)
 	p.reconciler = &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, recorder: p.tells, here: func() {},
 		enqueue: func(string) {}, later: func(string) {}}
-	p.minter = &mint.Keeper{Client: c, Clock: w.clock}
+	p.minter = &mint.Minter{Client: c, Clock: w.clock}
 	p.hubs.wrap = p.wrap
 	return p
 }

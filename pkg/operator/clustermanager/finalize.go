@@ -188,7 +188,7 @@ func (p *pass) awaitHub(ctx context.Context, why error) (time.Duration, error) {
 	}
 	rest := until.Sub(now)
 	if rest <= 0 {
-		leave.GivenUp(p.recorder, p.cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
+		leave.RecordGivingUp(p.recorder, p.cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
 		return 0, nil
 	}
 	return min(rest, 30*time.Second), p.reportFinalizing(ctx, reasonUnreachable, fmt.Sprintf(

@@ -33,14 +33,14 @@ func lyingHub(objects, bytes int) operatortest.Lie {
 		query := r.URL.Query()
 		switch {
 		case query.Get("watch") != "":
-			operatortest.SaysForEver("", func(_ *http.Request, i int) string {
+			operatortest.RespondForever("", func(_ *http.Request, i int) string {
 				return operatortest.Event("MODIFIED", "kube-system", operatortest.Marker, i)
 			})(w, r, truth)
 		case r.Method != http.MethodGet:
-			operatortest.Says(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"`+
+			operatortest.Respond(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"`+
 				operatortest.Marker+`\u001b[2J `+strings.Repeat("no ", 1<<12)+`"}`)(w, r, truth)
 		case strings.HasSuffix(r.URL.Path, "/namespaces/"+metav1.NamespaceSystem):
-			operatortest.Says(http.StatusOK, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"lies"}}`)(w, r, truth)
+			operatortest.Respond(http.StatusOK, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"lies"}}`)(w, r, truth)
 		case query.Get("labelSelector") != "":
 			owner, err := labels.ConvertSelectorToLabelsMap(query.Get("labelSelector"))
 			if err != nil {
@@ -57,9 +57,9 @@ func lyingHub(objects, bytes int) operatortest.Lie {
 			if err != nil {
 				panic(err)
 			}
-			operatortest.Says(http.StatusOK, string(data))(w, r, truth)
+			operatortest.Respond(http.StatusOK, string(data))(w, r, truth)
 		default:
-			operatortest.Says(http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(w, r, truth)
+			operatortest.Respond(http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(w, r, truth)
 		}
 	}
 }
@@ -83,14 +83,14 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 		"redirects": {func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, "https://kubernetes.default/", http.StatusTemporaryRedirect)
 		}, "a redirect, which is not followed"},
-		"endless":     {operatortest.SaysForEver(`{"kind":"`, func(*http.Request, int) string { return long }), "exceeds the maximum of"},
-		"no-json":     {operatortest.Says(http.StatusOK, `{"kind":"`+operatortest.Marker), " "},
-		"no-uid":      {operatortest.Says(http.StatusOK, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"`+long[:1<<12]+`"}}`), "no UID"},
+		"endless":     {operatortest.RespondForever(`{"kind":"`, func(*http.Request, int) string { return long }), "exceeds the maximum of"},
+		"no-json":     {operatortest.Respond(http.StatusOK, `{"kind":"`+operatortest.Marker), " "},
+		"no-uid":      {operatortest.Respond(http.StatusOK, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"`+long[:1<<12]+`"}}`), "no UID"},
 		"many":        {lyingHub(100, 10), operatortest.Marker},
 		"large":       {lyingHub(5, 90_000), operatortest.Marker},
 		"too-large":   {lyingHub(2, 1<<20), "exceeds the maximum of"},
 		"too-many":    {lyingHub(2000, 1), "exceeds the maximum of"},
-		"slow-or-not": {operatortest.SaysNothing(enough), "has not responded within 30s"},
+		"slow-or-not": {operatortest.Hang(enough), "has not responded within 30s"},
 	} {
 		h := &hub{cm: detached("lies-" + name), front: &operatortest.Front{Lies: lie.tells}, says: lie.says}
 		hubs[name] = h

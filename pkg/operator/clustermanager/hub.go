@@ -116,8 +116,8 @@ func checkHub(cm *operatorv1.ClusterManager, uid string, owner apply.Owner) erro
 	return nil
 }
 
-// wayOf returns a text for how the hub is reached and trusted. It has no password of a proxy, since the text is shown to users.
-func wayOf(source *mint.Source) (string, error) {
+// connectionText returns a text for how the hub is reached and trusted. It has no password of a proxy, since the text is shown to users.
+func connectionText(source *mint.Source) (string, error) {
 	data, err := source.Minted()
 	if err != nil {
 		return "", err

@@ -209,7 +209,7 @@ func (p *pass) planObjects(context.Context) error {
 	way := ""
 	var err error
 	if p.cm.IsDetached() {
-		way, err = wayOf(p.source)
+		way, err = connectionText(p.source)
 	}
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (p *pass) mint(ctx context.Context) error {
 		if err := p.hub.client.Get(ctx, client.ObjectKey{Namespace: account.namespace, Name: account.name}, o); err != nil {
 			return p.hub.failed("reading", "ServiceAccount "+account.namespace+"/"+account.name, err)
 		}
-		state, err := p.minter.Ensure(ctx, mint.Wanted{
+		state, err := p.minter.Ensure(ctx, mint.Desired{
 			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.connection.cluster,
 			Account: mint.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
 		})

@@ -112,8 +112,8 @@ func ignoredOfRegistration(cm *operatorv1.ClusterManager) (fields []string) {
 	return fields
 }
 
-// few formats a list for a message, with the first items only if it is long.
-func few(items []string) string {
+// shortened formats a list for a message, with the first items only if it is long.
+func shortened(items []string) string {
 	const most = 5
 	if len(items) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)

@@ -160,7 +160,7 @@ func (w statusWriter) setReady() {
 func (w statusWriter) setSpec() {
 	if unknown := unknownGates(w.cm); len(unknown) > 0 {
 		w.set(operatorv1.ConditionValidFeatureGates, false, operatorv1.ReasonInvalidFeatureGatesExisting,
-			fmt.Sprintf("There are no feature gates %s: there are %s", few(unknown), strings.Join(knownGates, ", ")))
+			fmt.Sprintf("There are no feature gates %s: there are %s", shortened(unknown), strings.Join(knownGates, ", ")))
 	} else {
 		w.set(operatorv1.ConditionValidFeatureGates, true, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
 	}
@@ -195,7 +195,7 @@ func (p *pass) waitsFor() string {
 	if len(waiting) == 0 {
 		return ""
 	}
-	message := fmt.Sprintf("The hub does not serve %s: %s", few(waiting), why)
+	message := fmt.Sprintf("The hub does not serve %s: %s", shortened(waiting), why)
 	if p.cm.IsDetached() {
 		spec := p.cm.Spec.Clusterhub
 		if spec == nil {
@@ -220,8 +220,8 @@ func (p *pass) pod(name string) *appsv1.Deployment {
 	return nil
 }
 
-// wantedPods returns the desired number of pods.
-func wantedPods(d *appsv1.Deployment) int32 {
+// desiredPods returns the desired number of pods.
+func desiredPods(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
 		return 1
 	}
@@ -233,7 +233,7 @@ func (w statusWriter) setPods() {
 	rolling := false
 	var names []string
 	for _, d := range w.pods {
-		s, want := d.Status, wantedPods(d)
+		s, want := d.Status, desiredPods(d)
 		rolling = rolling || s.ObservedGeneration < d.Generation || s.UpdatedReplicas < want || s.Replicas > s.UpdatedReplicas || s.AvailableReplicas < want
 		names = append(names, d.Name)
 	}
@@ -253,7 +253,7 @@ func (w statusWriter) setPods() {
 func (p *pass) ready(names ...string) (texts []string) {
 	for _, name := range names {
 		if d := p.pod(name); d != nil {
-			texts = append(texts, fmt.Sprintf("%s has %d of %d", name, d.Status.AvailableReplicas, wantedPods(d)))
+			texts = append(texts, fmt.Sprintf("%s has %d of %d", name, d.Status.AvailableReplicas, desiredPods(d)))
 		}
 	}
 	return texts
@@ -263,7 +263,7 @@ func (p *pass) ready(names ...string) (texts []string) {
 func (w statusWriter) setDegraded(condition, unavailable, functional string, names ...string) {
 	missing := slices.DeleteFunc(names, func(name string) bool {
 		d := w.pod(name)
-		return d == nil || d.Status.AvailableReplicas >= wantedPods(d)
+		return d == nil || d.Status.AvailableReplicas >= desiredPods(d)
 	})
 	if len(missing) > 0 {
 		w.set(condition, true, unavailable, "Pods that are ready: "+strings.Join(w.ready(missing...), ", "))

@@ -169,7 +169,7 @@ func (p *pass) mint(ctx context.Context) (err error) {
 	owner, usable := p.management.owner, true
 	accounts := p.connection.settled.Load().accounts
 	for _, part := range p.plan.Parts() {
-		state, failed := p.minter.Ensure(ctx, mint.Wanted{
+		state, failed := p.minter.Ensure(ctx, mint.Desired{
 			Secret: types.NamespacedName{Namespace: p.plan.AgentNamespace, Name: part.Secret},
 			Labels: owner.Labels, Annotations: owner.Origin,
 			Account: mint.Account{Namespace: p.plan.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},

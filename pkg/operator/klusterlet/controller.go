@@ -128,7 +128,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff),
 		}).
-		Complete(kit.ConflictsAreSoonOver(r))
+		Complete(kit.RequeueConflicts(r))
 }
 
 func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlets client.Reader, live client.Client, managementUID string) *Reconciler {
@@ -141,7 +141,7 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 		connections:  &connections{ctx: ctx, enqueue: func(string) {}},
 		observations: &observations{enqueue: func(string) {}, burst: ownChangeBurst, interval: ownChangeInterval},
 	}
-	r.minter = &mint.Keeper{Client: recordingClient{live, r.observations.recordForAll}, Clock: now, Lifetime: o.TokenLifetime}
+	r.minter = &mint.Minter{Client: recordingClient{live, r.observations.recordForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	return r
 }
 
@@ -209,7 +209,7 @@ type Reconciler struct {
 	config *rest.Config
 	// managementUID is the UID of the namespace kube-system of the management cluster.
 	managementUID string
-	minter        *mint.Keeper
+	minter        *mint.Minter
 	connections   *connections
 	// observations has the observed state of the management cluster.
 	observations *observations

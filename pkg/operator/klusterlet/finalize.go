@@ -86,7 +86,7 @@ func (p *pass) finalizeManaged(ctx context.Context) error {
 		return &kit.Outcome{Reason: reasonUnreachable, RequeueAfter: until.Sub(now), Message: fmt.Sprintf(
 			"the managed cluster cannot be cleaned up; the operator gives up at %s: %v", until.UTC().Format(time.RFC3339), err)}
 	}
-	leave.GivenUp(p.recorder, p.klusterlet, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
+	leave.RecordGivingUp(p.recorder, p.klusterlet, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
 	return nil
 }
 

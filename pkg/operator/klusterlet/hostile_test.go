@@ -111,7 +111,7 @@ func tokens(registration, work string, lasts time.Duration) operatortest.Lie {
 		}
 		answer := fmt.Sprintf(`{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{},"status":{"token":%q,"expirationTimestamp":%q}}`,
 			token, time.Now().Add(lasts).UTC().Format(time.RFC3339))
-		operatortest.Says(http.StatusCreated, answer)(w, r, truth)
+		operatortest.Respond(http.StatusCreated, answer)(w, r, truth)
 	})
 }
 
@@ -124,13 +124,13 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 		"redirects": {tells: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, inside+r.URL.Path, http.StatusTemporaryRedirect)
 		}, says: "a redirect, which is not followed"},
-		"a text without end":     {tells: operatortest.SaysForEver(fields+`"a":"`, same(long)), says: "exceeds the maximum of"},
-		"fields without end":     {tells: operatortest.SaysForEver(fields, func(_ *http.Request, i int) string { return fmt.Sprintf(`"a%d":"",`, i) }), says: "exceeds the maximum of"},
-		"no JSON":                {tells: operatortest.Says(http.StatusOK, `{"kind": "`+operatortest.Marker), says: " "},
-		"lists and no end":       {tells: operatortest.Says(http.StatusOK, strings.Repeat(`{"items":[`, 50_000)), says: " "},
-		"another kind":           {tells: operatortest.Says(http.StatusOK, foreign), says: " "},
-		"a failure that is long": {tells: operatortest.Says(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"`+operatortest.Marker+`\u001b[2J\n`+long[:1<<12]+`"}`), says: operatortest.Marker},
-		"a slow answer":          {tells: operatortest.SaysNothing(enough), says: "has not responded within 30s"},
+		"a text without end":     {tells: operatortest.RespondForever(fields+`"a":"`, same(long)), says: "exceeds the maximum of"},
+		"fields without end":     {tells: operatortest.RespondForever(fields, func(_ *http.Request, i int) string { return fmt.Sprintf(`"a%d":"",`, i) }), says: "exceeds the maximum of"},
+		"no JSON":                {tells: operatortest.Respond(http.StatusOK, `{"kind": "`+operatortest.Marker), says: " "},
+		"lists and no end":       {tells: operatortest.Respond(http.StatusOK, strings.Repeat(`{"items":[`, 50_000)), says: " "},
+		"another kind":           {tells: operatortest.Respond(http.StatusOK, foreign), says: " "},
+		"a failure that is long": {tells: operatortest.Respond(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"`+operatortest.Marker+`\u001b[2J\n`+long[:1<<12]+`"}`), says: operatortest.Marker},
+		"a slow answer":          {tells: operatortest.Hang(enough), says: "has not responded within 30s"},
 		"other names, versions and UIDs": {tells: operatortest.Changes(func(o map[string]any) {
 			m := metadataOf(o)
 			m["namespace"], m["name"], m["uid"], m["resourceVersion"] = "kube-system", operatortest.Marker, operatortest.Marker, strings.Repeat("9", 1<<20)
@@ -144,7 +144,7 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 		"another UID each time": {tells: func(w http.ResponseWriter, r *http.Request, truth http.Handler) {
 			tells := ofAccounts(func(m map[string]any) { m["uid"] = string(uuid.NewUUID()) })
 			if r.URL.Query().Get("watch") != "" {
-				tells = operatortest.SaysForEver("", news)
+				tells = operatortest.RespondForever("", news)
 			}
 			tells(w, r, truth)
 		}, says: "does not match the UID", stays: true},
@@ -152,16 +152,16 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 		"a token of lines":              {tells: tokens(operatortest.Marker+"\r\nImpersonate-User: admin", operatortest.Marker+"\u202e", time.Hour), says: "but the token cannot be used"},
 		"a token of yesterday":          {tells: tokens(operatortest.Marker, operatortest.Marker, -24*time.Hour), says: "had expired before it was issued"},
 		"a token of centuries":          {tells: tokens(operatortest.Marker, operatortest.Marker, 100_000*time.Hour), says: "do the clocks differ?"},
-		"events without end":            {tells: operatortest.ToWatches(operatortest.SaysForEver("", news))},
-		"foreign events": {tells: operatortest.ToWatches(operatortest.SaysForEver("", func(_ *http.Request, i int) string {
+		"events without end":            {tells: operatortest.ToWatches(operatortest.RespondForever("", news))},
+		"foreign events": {tells: operatortest.ToWatches(operatortest.RespondForever("", func(_ *http.Request, i int) string {
 			return operatortest.Event("ADDED", "kube-system", operatortest.Marker, i)
 		}))},
-		"an event without end":   {tells: operatortest.ToWatches(operatortest.SaysForEver(`{"type":"ADDED","object":{"kind":"`, same(long)))},
-		"events that are none":   {tells: operatortest.ToWatches(operatortest.Says(http.StatusOK, `{"type":"`+operatortest.Marker+`"}{{{`))},
+		"an event without end":   {tells: operatortest.ToWatches(operatortest.RespondForever(`{"type":"ADDED","object":{"kind":"`, same(long)))},
+		"events that are none":   {tells: operatortest.ToWatches(operatortest.Respond(http.StatusOK, `{"type":"`+operatortest.Marker+`"}{{{`))},
 		"a kubeconfig of a file": {source: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", says: "FilePath"},
 		"a kubeconfig of a program": {source: "exec: {command: sh, args: [-c, 'curl " + inside + "'], apiVersion: client.authentication.k8s.io/v1}",
 			says: "ExecPlugin"},
-		"events of another kind": {tells: operatortest.ToWatches(operatortest.Says(http.StatusOK, strings.Repeat(`{"type":"ADDED","object":`+foreign+"}\n", 100)))},
+		"events of another kind": {tells: operatortest.ToWatches(operatortest.Respond(http.StatusOK, strings.Repeat(`{"type":"ADDED","object":`+foreign+"}\n", 100)))},
 	}
 }
 

@@ -43,7 +43,7 @@ func (p *pass) checkNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{}
 	err = p.client.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if err == nil && namespace.DeletionTimestamp == nil && isCommandLines(namespace) {
-		return takenByCommandLine(namespace.Name)
+		return managedByCommandLine(namespace.Name)
 	}
 	for _, name := range younger {
 		p.observations.enqueue(name)
@@ -80,7 +80,7 @@ type rejection struct {
 
 func (r *rejection) Error() string { return r.why }
 
-func takenByCommandLine(namespace string) error {
+func managedByCommandLine(namespace string) error {
 	return &rejection{isTaken: true, why: fmt.Sprintf("namespace %s belongs to the agent that kubectl hub join has installed: unregister that agent by "+
 		"kubectl hub unjoin, or delete this Klusterlet and create it with another spec.namespace", namespace)}
 }

@@ -41,11 +41,11 @@ func rights() []kit.Right {
 			all = append(all, kit.On(k.GroupVersion(), k.Resource, verbs...))
 		}
 	}
-	return append(all, handedOn()...)
+	return append(all, rightsToGrant()...)
 }
 
-// handedOn returns the rights of the agents: RBAC lets no user grant rights that the user does not have.
-func handedOn() (all []kit.Right) {
+// rightsToGrant returns the rights of the agents: RBAC lets no user grant rights that the user does not have.
+func rightsToGrant() (all []kit.Right) {
 	objects, err := deploy.Klusterlet{Name: "k", Namespace: "n"}.Objects()
 	if err != nil {
 		panic(err) // they are compiled into this program

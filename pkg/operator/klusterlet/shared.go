@@ -123,7 +123,7 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 			case isHubs(have):
 				return errHubs
 			case c.isOfPods(have) && isCommandLines(have):
-				return takenByCommandLine(have.GetName())
+				return managedByCommandLine(have.GetName())
 			case have.GetLabels()[c.mark.key] == value && isMarked(have):
 				return nil
 			case !ours(have):

@@ -49,8 +49,8 @@ func ToOthers(lie Lie) Lie {
 	return Only(func(r *http.Request) bool { return !isWatch(r) && !isToken(r) }, lie)
 }
 
-// Says returns a fixed response in JSON.
-func Says(code int, text string) Lie {
+// Respond returns a fixed response in JSON.
+func Respond(code int, text string) Lie {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
@@ -58,8 +58,8 @@ func Says(code int, text string) Lie {
 	}
 }
 
-// SaysForEver writes first, and then the results of what until the client closes the connection. what gets a counter.
-func SaysForEver(first string, what func(r *http.Request, i int) string) Lie {
+// RespondForever writes first, and then the results of what until the client closes the connection. what gets a counter.
+func RespondForever(first string, what func(r *http.Request, i int) string) Lie {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
 		_, err := io.WriteString(w, first)
@@ -69,8 +69,8 @@ func SaysForEver(first string, what func(r *http.Request, i int) string) Lie {
 	}
 }
 
-// SaysNothing sends no response until enough is closed, and closes the connection then.
-func SaysNothing(enough <-chan struct{}) Lie {
+// Hang sends no response until enough is closed, and closes the connection then.
+func Hang(enough <-chan struct{}) Lie {
 	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 		select {
 		case <-enough:

@@ -114,7 +114,7 @@ func (r *evaluation) satisfied() metav1.Condition {
 	case r.program.Number != nil && *r.program.Number == 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "AllDecisionsScheduled", "All cluster decisions scheduled"
 	case len(r.passed) == 0:
-		c.Reason, c.Message = "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate: "+r.whyNone()
+		c.Reason, c.Message = "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate: "+r.exclusions()
 	case missing > 0:
 		c.Reason, c.Message = "NotAllDecisionsScheduled", fmt.Sprintf("%d cluster decisions unscheduled", missing)
 	default:
@@ -124,13 +124,13 @@ func (r *evaluation) satisfied() metav1.Condition {
 	return c
 }
 
-// whyNone returns how many clusters each filter has excluded.
-func (r *evaluation) whyNone() string {
+// exclusions returns how many clusters each filter has excluded.
+func (r *evaluation) exclusions() string {
 	var sets []string
 	for i, set := range r.sets {
 		sets = append(sets, fmt.Sprintf("%s (%d)", set, len(r.members[i])))
 	}
-	parts := []string{fmt.Sprintf("of %s in ManagedClusterSets %s", clusters(len(r.clusters)), someOf(sets, ", "))}
+	parts := []string{fmt.Sprintf("of %s in ManagedClusterSets %s", clusters(len(r.clusters)), shortened(sets, ", "))}
 	for i := range r.fallen.parts {
 		for p := spec.LabelPart; p <= spec.CELPart; p++ {
 			if n := r.fallen.parts[i][p]; n > 0 {
@@ -145,7 +145,7 @@ func (r *evaluation) whyNone() string {
 		taints = append(taints, fmt.Sprintf("%s (%d)", taintText(&taint), r.fallen.taints[taint]))
 	}
 	if len(taints) > 0 {
-		parts = append(parts, "taints that are not tolerated: "+someOf(taints, ", "))
+		parts = append(parts, "taints that are not tolerated: "+shortened(taints, ", "))
 	}
 	if r.fallen.deleted > 0 {
 		parts = append(parts, clusters(r.fallen.deleted)+" being deleted")

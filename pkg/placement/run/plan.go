@@ -71,7 +71,7 @@ func plan(placement *clusterv1beta1.Placement, decisions []*clusterv1beta1.Place
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		for _, name := range n.leaving(home, i) {
+		for _, name := range n.misplaced(home, i) {
 			if to := home[name]; !n.before[to] && !holds(nodes[to].now, name) {
 				if n.before == nil {
 					n.before = map[int]bool{}
@@ -158,8 +158,8 @@ func decisionStates(
 	return nodes
 }
 
-// leaving returns the clusters that are here and should be elsewhere.
-func (n *decisionState) leaving(home map[string]int, here int) (names []string) {
+// misplaced returns the clusters that are here and should be elsewhere.
+func (n *decisionState) misplaced(home map[string]int, here int) (names []string) {
 	if n.now == nil {
 		return nil
 	}

@@ -186,7 +186,7 @@ func (r *evaluation) filter(ctx context.Context) {
 			return
 		}
 		chosen := len(c.Object.Spec.Taints) > 0 && r.isCurrent(c.Name())
-		v := r.program.Judge(ctx, c, r.state.Scores, m, chosen, r.state.Now)
+		v := r.program.Filter(ctx, c, r.state.Scores, m, chosen, r.state.Now)
 		if m.Empty() {
 			// The results of the filters for the clusters before it are dropped.
 			r.passed, r.next = nil, time.Time{}

@@ -122,15 +122,15 @@ func (r *evaluation) scoreAddOn(p *spec.Prioritizer, out []int64) {
 		out[i] = p.ScoreOf(object)
 	}
 	if len(expired) > 0 {
-		r.warning = &warning{plugin: p.Name, message: "AddOnPlacementScores " + someOf(expired, ",") + " expired"}
+		r.warning = &warning{plugin: p.Name, message: "AddOnPlacementScores " + shortened(expired, ",") + " expired"}
 	}
 }
 
 // warning is shown in the events of decisions that are written.
 type warning struct{ plugin, message string }
 
-// someOf returns a list that may be long, shortened.
-func someOf(names []string, separator string) string {
+// shortened returns a list that may be long, shortened.
+func shortened(names []string, separator string) string {
 	const most = 10
 	if len(names) <= most {
 		return strings.Join(names, separator)

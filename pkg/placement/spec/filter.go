@@ -101,8 +101,8 @@ const (
 	ByTaint
 )
 
-// Judge runs the filters. chosen reports whether the cluster is in a decision of the placement now.
-func (p *Program) Judge(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter, chosen bool, now time.Time) (v Verdict) {
+// Filter runs the filters. chosen reports whether the cluster is in a decision of the placement now.
+func (p *Program) Filter(ctx context.Context, c *fleet.ClusterInfo, scores fleet.Scores, m *Meter, chosen bool, now time.Time) (v Verdict) {
 	if c.Deleting() {
 		v.By = ByDeletion
 		return v

@@ -38,13 +38,13 @@ func (p *Program) touches(ctx context.Context, m *Meter, before, after *fleet.Cl
 	if p.Misconfigured != nil {
 		return before.Deleting() != after.Deleting()
 	}
-	was := p.Judge(ctx, before, seen.Scores, m, seen.Chosen, seen.Now)
-	is := p.Judge(ctx, after, seen.Scores, m, seen.Chosen, seen.Now)
+	was := p.Filter(ctx, before, seen.Scores, m, seen.Chosen, seen.Now)
+	is := p.Filter(ctx, after, seen.Scores, m, seen.Chosen, seen.Now)
 	if m.Empty() {
 		return true
 	}
 	if was != is {
-		return seen.Chosen || was.By != Passed || is.By == Passed || !p.leavesOut() || !p.scaledByOthers(ctx, m, before, seen)
+		return seen.Chosen || was.By != Passed || is.By == Passed || !p.isLimited() || !p.scaledByOthers(ctx, m, before, seen)
 	}
 	if is.By != Passed {
 		return false
@@ -75,9 +75,9 @@ func (p *Program) touches(ctx context.Context, m *Meter, before, after *fleet.Cl
 	return false
 }
 
-// leavesOut reports whether a cluster that passes the filters can be in no decision only because enough others are better. Then nothing changes
+// isLimited reports whether a cluster that passes the filters can be in no decision only because enough others are better. Then nothing changes
 // when it is excluded, or gets worse. With a spread, it counts although it is not chosen; CEL has limits for all clusters together.
-func (p *Program) leavesOut() bool { return p.Number != nil && len(p.Spread) == 0 && !p.HasCEL() }
+func (p *Program) isLimited() bool { return p.Number != nil && len(p.Spread) == 0 && !p.HasCEL() }
 
 // scaledByOthers reports whether the scores of all others stay the same without a cluster: for each resource, another cluster passes that has no
 // more, and one that has no less.
@@ -105,7 +105,7 @@ func (p *Program) between(ctx context.Context, m *Meter, c *fleet.ClusterInfo, o
 		}
 		a := of(other)
 		if other.Name() == c.Name() || !a.Reported || less && a.Value < of(c).Value || more && a.Value > of(c).Value ||
-			p.Judge(ctx, other, seen.Scores, m, false, seen.Now).By != Passed {
+			p.Filter(ctx, other, seen.Scores, m, false, seen.Now).By != Passed {
 			continue
 		}
 		less, more = less || a.Value <= of(c).Value, more || a.Value >= of(c).Value
@@ -130,11 +130,11 @@ func (p *Program) TouchesScore(
 	case p.Reads[name] || p.Reads[""]:
 		// Other predicates may match now.
 		return true, 0
-	case !p.scoresDecide() || !p.prioritizes(name), !seen.Chosen && p.leavesOut() && p.isNoBetter(name, before, after):
+	case !p.scoresDecide() || !p.prioritizes(name), !seen.Chosen && p.isLimited() && p.isNoBetter(name, before, after):
 		return false, 0
 	}
 	m := &Meter{Left: touchCost}
-	v := p.Judge(ctx, c, seen.Scores, m, seen.Chosen, seen.Now)
+	v := p.Filter(ctx, c, seen.Scores, m, seen.Chosen, seen.Now)
 	return v.By == Passed || m.Empty(), touchCost - m.Left
 }
 

@@ -16,8 +16,8 @@ import (
 // Updated is called for a written update, in the context of its request. It must not block, nor modify the objects.
 type Updated func(ctx context.Context, updated, old runtime.Object)
 
-// TellUpdates calls f for all updates, including those through subresources. It must be called before the resource is served.
-func (r *Resource) TellUpdates(f Updated) {
+// OnUpdate calls f for all updates, including those through subresources. It must be called before the resource is served.
+func (r *Resource) OnUpdate(f Updated) {
 	r.updated = f
 	for _, subresource := range r.Subresources {
 		subresource.updated = f

@@ -46,9 +46,9 @@ func Over[O any, T objectPointer[O]](ctx context.Context, c client.Writer, o T) 
 	return write(ctx, c, o, "")
 }
 
-// GivenUp records an event which reports that the controller gives up on the cluster, named by a word such as "hub", and with which label of the
+// RecordGivingUp records an event which reports that the controller gives up on the cluster, named by a word such as "hub", and with which label of the
 // object leftovers there are found. The text comes before the error, which may be long.
-func GivenUp(recorder events.EventRecorder, o client.Object, reason, cluster string, while time.Duration, why error, label string) {
+func RecordGivingUp(recorder events.EventRecorder, o client.Object, reason, cluster string, while time.Duration, why error, label string) {
 	conditionevents.Note(recorder, o, corev1.EventTypeWarning, reason, "Delete", fmt.Sprintf(
 		"the %s is given up after %s. What may be left there has the label %s=%s. The last error: %v", cluster, while, label, o.GetName(), why))
 }

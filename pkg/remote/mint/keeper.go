@@ -78,8 +78,8 @@ type Failed struct {
 // Error implements error.
 func (f *Failed) Error() string { return f.Message }
 
-// Minter is a cluster that grants tokens, such as *reach.Connection. Its errors can be shown.
-type Minter interface {
+// TokenSource is a cluster that grants tokens, such as *reach.Connection. Its errors can be shown.
+type TokenSource interface {
 	// Token requests a token of a ServiceAccount for the audience of the API server. If uid is not "", the token is for the ServiceAccount with that
 	// UID.
 	Token(ctx context.Context, account Account, lifetime time.Duration) (*authenticationv1.TokenRequest, error)
@@ -92,8 +92,8 @@ type Account struct {
 	UID types.UID
 }
 
-// Wanted is a desired Secret of the management cluster with a minted kubeconfig.
-type Wanted struct {
+// Desired is a desired Secret of the management cluster with a minted kubeconfig.
+type Desired struct {
 	// Secret is the name of the Secret. Data that others put into it is replaced.
 	Secret types.NamespacedName
 	// Labels, Annotations and OwnerReferences are set on the Secret, which retains others.
@@ -104,7 +104,7 @@ type Wanted struct {
 	// Source has the address of the cluster for the minted kubeconfig.
 	Source *Source
 	// Cluster grants the token. It is reached with the source.
-	Cluster Minter
+	Cluster TokenSource
 }
 
 // Result is the state after Ensure, also if Ensure failed.
@@ -129,8 +129,8 @@ func (s Result) again(next time.Time) Result {
 	return s
 }
 
-// Keeper reconciles Secrets with minted kubeconfigs. It may be used by several goroutines, for different Secrets.
-type Keeper struct {
+// Minter reconciles Secrets with minted kubeconfigs. It may be used by several goroutines, for different Secrets.
+type Minter struct {
 	// Client is a client of the management cluster: get, create, update and delete of Secrets. It may read from a cache.
 	Client client.Client
 	// Live reads from the API server of the management cluster before a token is requested: a cache may not have what was just written. The default
@@ -152,7 +152,7 @@ type Keeper struct {
 // A *Failed reports that no token can be minted; a call before State.Next fails in the same way without a request to the cluster, unless the source
 // has changed. Other errors come from the management cluster. With either, return no error to a work queue whose delays start at milliseconds, but
 // requeue at State.Next.
-func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (Result, error) {
+func (k *Minter) Ensure(ctx context.Context, wanted Desired) (Result, error) {
 	target, err := newTarget(&wanted)
 	if err != nil {
 		return Result{Next: k.now().Add(lastRetry)}, err
@@ -179,7 +179,7 @@ func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (Result, error) {
 	}
 
 	pace := k.pace(wanted.Secret, now)
-	if next, err := pace.mayAsk(now, target.source); err != nil {
+	if next, err := pace.allowRequest(now, target.source); err != nil {
 		return state.again(next), err
 	}
 	minted, err := k.mint(ctx, target)
@@ -201,7 +201,7 @@ func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (Result, error) {
 	return state, nil
 }
 
-func (k *Keeper) now() time.Time {
+func (k *Minter) now() time.Time {
 	if k.Clock == nil {
 		return time.Now()
 	}
@@ -209,7 +209,7 @@ func (k *Keeper) now() time.Time {
 }
 
 // read reads the Secret from the API server or a cache.
-func (k *Keeper) read(ctx context.Context, from client.Reader, target *desiredSecret) (*have, error) {
+func (k *Minter) read(ctx context.Context, from client.Reader, target *desiredSecret) (*have, error) {
 	secret := &corev1.Secret{}
 	err := from.Get(ctx, target.Secret, secret)
 	if apierrors.IsNotFound(err) {
@@ -231,7 +231,7 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *desiredSe
 }
 
 // write creates or updates the Secret. It fails if the Secret changed after it was read.
-func (k *Keeper) write(ctx context.Context, have *have, target *desiredSecret, minted *minted) error {
+func (k *Minter) write(ctx context.Context, have *have, target *desiredSecret, minted *minted) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target.Secret.Namespace, Name: target.Secret.Name}}
 	if have.secret != nil && !have.fixed() {
 		secret = have.secret.DeepCopy()
@@ -260,7 +260,7 @@ func (k *Keeper) write(ctx context.Context, have *have, target *desiredSecret, m
 }
 
 // pace returns the pace of a Secret. It forgets Secrets without recent requests.
-func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *requestState {
+func (k *Minter) pace(secret types.NamespacedName, now time.Time) *requestState {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	for other, p := range k.paces {
@@ -279,7 +279,7 @@ func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *requestState 
 }
 
 // Forget drops the state of a Secret that is no longer desired. It deletes nothing.
-func (k *Keeper) Forget(secret types.NamespacedName) {
+func (k *Minter) Forget(secret types.NamespacedName) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	delete(k.paces, secret)

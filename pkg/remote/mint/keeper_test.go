@@ -47,7 +47,7 @@ func TestEnsure_MintsOnce(t *testing.T) {
 	}
 	w.did("after that", 0, 0)
 	// Another process has the same state.
-	w.keeper = &Keeper{Client: w.client, Clock: w.clock}
+	w.keeper = &Minter{Client: w.client, Clock: w.clock}
 	w.mustEnsure()
 	w.did("after a restart", 0, 0)
 }
@@ -333,7 +333,7 @@ func TestEnsure_CrashCausesOneRequest(t *testing.T) {
 	}
 	w.did("the crash", 1, 1)
 	w.hooks.Create = nil
-	w.keeper = &Keeper{Client: w.client, Clock: w.clock}
+	w.keeper = &Minter{Client: w.client, Clock: w.clock}
 	w.mustEnsure()
 	w.did("the next start", 1, 1)
 }
@@ -356,7 +356,7 @@ func TestEnsure_ManagementCluster(t *testing.T) {
 
 	// The cache does not have the write yet.
 	old := w.keeper
-	w.keeper = &Keeper{Clock: w.clock, Live: w.client, Client: interceptor.NewClient(w.client, interceptor.Funcs{
+	w.keeper = &Minter{Clock: w.clock, Live: w.client, Client: interceptor.NewClient(w.client, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 		}})}
@@ -376,9 +376,9 @@ func TestEnsure_ManagementCluster(t *testing.T) {
 
 // TestEnsure_IncompleteArguments verifies the errors for incomplete arguments.
 func TestEnsure_IncompleteArguments(t *testing.T) {
-	for _, change := range []func(*Wanted){
-		func(w *Wanted) { w.Source = nil }, func(w *Wanted) { w.Cluster = nil }, func(w *Wanted) { w.Account.UID = "" },
-		func(w *Wanted) { w.Account.Name = "" }, func(w *Wanted) { w.Secret.Name = "" },
+	for _, change := range []func(*Desired){
+		func(w *Desired) { w.Source = nil }, func(w *Desired) { w.Cluster = nil }, func(w *Desired) { w.Account.UID = "" },
+		func(w *Desired) { w.Account.Name = "" }, func(w *Desired) { w.Secret.Name = "" },
 	} {
 		w := newWorld(t)
 		change(&w.wanted)

@@ -34,13 +34,13 @@ const (
 
 // desiredSecret is a desired Secret, with derived values.
 type desiredSecret struct {
-	*Wanted
+	*Desired
 	kubeconfig []byte
 	// source is the hash of the source.
 	source string
 }
 
-func newTarget(wanted *Wanted) (*desiredSecret, error) {
+func newTarget(wanted *Desired) (*desiredSecret, error) {
 	if wanted.Source == nil || wanted.Cluster == nil || wanted.Secret.Name == "" || wanted.Secret.Namespace == "" ||
 		wanted.Account.Name == "" || wanted.Account.Namespace == "" {
 		return nil, fmt.Errorf("a minted kubeconfig takes a Secret, a ServiceAccount, a source and its cluster, not %s, %s/%s and %s",
@@ -52,7 +52,7 @@ func newTarget(wanted *Wanted) (*desiredSecret, error) {
 			"1 to %d letters, digits and hyphens: is it the API server of the cluster?", wanted.Account.Namespace, wanted.Account.Name, len(uid), maxUID)}
 	}
 	kubeconfig, err := wanted.Source.Minted()
-	return &desiredSecret{Wanted: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
+	return &desiredSecret{Desired: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
 }
 
 // maxUID is the maximum length of a UID. Those of Kubernetes have 36 characters.
@@ -186,7 +186,7 @@ func spread(secret types.NamespacedName) float64 {
 }
 
 // mint requests a token, and validates the response.
-func (k *Keeper) mint(ctx context.Context, target *desiredSecret) (*minted, error) {
+func (k *Minter) mint(ctx context.Context, target *desiredSecret) (*minted, error) {
 	asked := k.Lifetime
 	if asked <= 0 {
 		asked = DefaultLifetime

@@ -32,8 +32,8 @@ type requestState struct {
 	until    time.Time
 }
 
-// mayAsk returns nil and counts the request if a token may be requested now. Otherwise it returns why not, and until when.
-func (p *requestState) mayAsk(now time.Time, source string) (time.Time, error) {
+// allowRequest returns nil and counts the request if a token may be requested now. Otherwise it returns why not, and until when.
+func (p *requestState) allowRequest(now time.Time, source string) (time.Time, error) {
 	if p.source != source {
 		p.succeeded()
 		p.source = source

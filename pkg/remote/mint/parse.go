@@ -55,10 +55,10 @@ func Parse(data []byte) (*Source, error) {
 	s := &Source{}
 	for _, take := range []func() error{
 		func() error { return noFiles(cluster, user) },
-		func() error { return s.takeServer(cluster) },
-		func() error { return s.takeProxy(cluster.ProxyURL) },
-		func() error { return s.takeCA(cluster.CertificateAuthorityData) },
-		func() error { return s.takeUser(user) },
+		func() error { return s.setServer(cluster) },
+		func() error { return s.setProxy(cluster.ProxyURL) },
+		func() error { return s.setCA(cluster.CertificateAuthorityData) },
+		func() error { return s.setUser(user) },
 	} {
 		if err := take(); err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func noFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-func (s *Source) takeServer(cluster *clientcmdapi.Cluster) error {
+func (s *Source) setServer(cluster *clientcmdapi.Cluster) error {
 	if len(cluster.Server) > maxURL {
 		return refuse(ReasonTooLarge, "server of the kubeconfig has %d bytes, and may have %d", len(cluster.Server), maxURL)
 	}
@@ -122,7 +122,7 @@ func isPort(port string) bool {
 	return port == "" || err == nil && 0 < n && n < 1<<16
 }
 
-func (s *Source) takeProxy(text string) error {
+func (s *Source) setProxy(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -140,8 +140,8 @@ func (s *Source) takeProxy(text string) error {
 	return nil
 }
 
-// takeCA parses all of it: a bundle with a truncated certificate is a mistake that is better reported now.
-func (s *Source) takeCA(data []byte) error {
+// setCA parses all of it: a bundle with a truncated certificate is a mistake that is better reported now.
+func (s *Source) setCA(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return refuse(ReasonNoCA, "the kubeconfig has no certificate-authority-data, so its server cannot be verified, not by the "+
 			"system's CAs either, as the agents have others: put the server's CA there")
@@ -163,7 +163,7 @@ func (s *Source) takeCA(data []byte) error {
 	return nil
 }
 
-func (s *Source) takeUser(user *clientcmdapi.AuthInfo) error {
+func (s *Source) setUser(user *clientcmdapi.AuthInfo) error {
 	if user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0 {
 		return refuse(ReasonImpersonation, "the user of the kubeconfig acts as another one (as): give the credentials of that one")
 	}

@@ -27,8 +27,8 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type world struct {
 	t      *testing.T
 	clock  *clocktesting.FakePassiveClock
-	keeper *Keeper
-	wanted Wanted
+	keeper *Minter
+	wanted Desired
 	client client.WithWatch
 	// hooks intercept each call of the client.
 	hooks interceptor.Funcs
@@ -68,8 +68,8 @@ func newWorld(t *testing.T) *world {
 			return count(ctx, func() error { return c.Delete(ctx, o, opts...) })
 		},
 	}).Build()
-	w.keeper = &Keeper{Client: w.client, Clock: w.clock}
-	w.wanted = Wanted{
+	w.keeper = &Minter{Client: w.client, Clock: w.clock}
+	w.wanted = Desired{
 		Secret:  types.NamespacedName{Namespace: "agent", Name: "external-managed-kubeconfig-work"},
 		Account: Account{Namespace: "agent", Name: "k-work-sa", UID: "uid-1"},
 		Source:  source(t, goodCluster, goodUser),
@@ -79,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// Token implements Minter.
+// Token implements TokenSource.
 func (w *world) Token(_ context.Context, account Account, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
 	w.asked++
 	granted := min(w.granted, lifetime)

@@ -148,7 +148,7 @@ func (c *Connection) Client(options client.Options) (client.WithWatch, error) {
 	return client.NewWithWatch(c.Config(), options)
 }
 
-// Token implements mint.Minter. The audience is the API server's own, the default of each server. Its errors can be shown: an invalid response
+// Token implements mint.TokenSource. The audience is the API server's own, the default of each server. Its errors can be shown: an invalid response
 // may contain a token, and is never quoted.
 func (c *Connection) Token(
 	ctx context.Context, account mint.Account, lifetime time.Duration,

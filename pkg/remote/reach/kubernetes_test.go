@@ -129,8 +129,8 @@ func TestKeeper_RealCluster(t *testing.T) {
 	}
 	made, first := account()
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	keeper := &mint.Keeper{Client: own, Clock: clock}
-	wanted := mint.Wanted{
+	keeper := &mint.Minter{Client: own, Clock: clock}
+	wanted := mint.Desired{
 		Secret:  types.NamespacedName{Namespace: "default", Name: "external-managed-kubeconfig-work"},
 		Account: first, Source: source, Cluster: cluster,
 	}

@@ -71,7 +71,7 @@ func Run(ctx context.Context, resource ResourceClient, options Options, handler 
 	backoff := wait.Backoff{Duration: MinDelay, Factor: 2, Jitter: 1, Steps: 100, Cap: MaxDelay}
 	delays, until := backoff, w.nextRestart()
 	for ctx.Err() == nil {
-		lasted, err := w.onceUntil(ctx, until)
+		lasted, err := w.watchOnceUntil(ctx, until)
 		if ctx.Err() != nil {
 			return
 		}
@@ -109,17 +109,17 @@ const never = 100 * 365 * 24 * time.Hour
 
 func (w *watcher) nextRestart() time.Time { return time.Now().Add(cmp.Or(w.RestartInterval, never)) }
 
-func (w *watcher) onceUntil(ctx context.Context, until time.Time) (lasted bool, err error) {
+func (w *watcher) watchOnceUntil(ctx context.Context, until time.Time) (lasted bool, err error) {
 	if w.RestartInterval == 0 {
-		return w.once(ctx) // without a timer, since an agent has thousands of watches
+		return w.watchOnce(ctx) // without a timer, since an agent has thousands of watches
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	return w.once(ctx)
+	return w.watchOnce(ctx)
 }
 
-// once watches until the server ends the watch, and reports whether it lasted.
-func (w *watcher) once(ctx context.Context) (lasted bool, err error) {
+// watchOnce watches until the server ends the watch, and reports whether it lasted.
+func (w *watcher) watchOnce(ctx context.Context) (lasted bool, err error) {
 	options := metav1.ListOptions{LabelSelector: w.LabelSelector, FieldSelector: w.FieldSelector}
 	if w.version == "" {
 		w.missed = true

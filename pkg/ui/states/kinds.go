@@ -84,7 +84,7 @@ func member(m *viewv1alpha1.ClusterSetMember) *States {
 // set returns what the hub counted in a set. A set without clusters is neither good nor bad.
 func set(s *v1beta2.ManagedClusterSet) *States {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1beta2.ManagedClusterSetConditionEmpty)
-	if c == nil || inspect.OfStatus(c.Status) == inspect.Unknown {
+	if c == nil || inspect.FromStatus(c.Status) == inspect.Unknown {
 		return state(Cell{Text: "Not counted yet", Tone: NotKnown})
 	}
 	text := "Has clusters"
@@ -155,7 +155,7 @@ func accessRequest(r *openmcpv1alpha1.AccessRequest) *States {
 		s.Cells["state"] = Cell{Text: r.Status.Phase, Tone: ToneOf(inspect.AccessRequest(r).State)}
 	}
 	if c := inspect.Waits(r); c != nil && !r.Status.IsGranted() {
-		s.Cells["waits"] = Cell{Text: inspect.By(inspect.Progressing, c).Explanation()}
+		s.Cells["waits"] = Cell{Text: inspect.FromCondition(inspect.Progressing, c).Explanation()}
 	}
 	return s
 }

@@ -93,12 +93,12 @@ func (w words) cell(c *metav1.Condition) Cell {
 	if c == nil {
 		return Cell{Text: w.unknown, Tone: NotKnown}
 	}
-	return w.shown(inspect.By(inspect.OfStatus(c.Status), c))
+	return w.shown(inspect.FromCondition(inspect.FromStatus(c.Status), c))
 }
 
 // status returns the cell of a status without a condition.
 func (w words) status(s metav1.ConditionStatus) Cell {
-	return w.shown(inspect.Health{State: inspect.OfStatus(s)})
+	return w.shown(inspect.Health{State: inspect.FromStatus(s)})
 }
 
 func (w words) shown(h inspect.Health) Cell {
@@ -118,7 +118,7 @@ func tones(conditions []metav1.Condition) []Tone {
 	for i := range conditions {
 		if h, known := inspect.Condition(&conditions[i]); known {
 			all[i] = ToneOf(h.State)
-		} else if inspect.OfStatus(conditions[i].Status) == inspect.Unknown {
+		} else if inspect.FromStatus(conditions[i].Status) == inspect.Unknown {
 			all[i] = NotKnown
 		}
 	}

@@ -119,7 +119,7 @@ func TestAdmission_AllCreatesCount(t *testing.T) {
 func TestAdmission_Concurrently(t *testing.T) {
 	const most = 10
 	f := newFixture(t, most)
-	if n := at.AdmittedAtOnce(100, func(i int) error { return f.create("a", fmt.Sprint("p", i), false) }); n != most {
+	if n := at.AdmittedConcurrently(100, func(i int) error { return f.create("a", fmt.Sprint("p", i), false) }); n != most {
 		t.Errorf("%d are admitted, want %d", n, most)
 	}
 }

@@ -173,7 +173,7 @@ func TestAdmission_AcceptersAreExempt(t *testing.T) {
 
 func TestAdmission_ConcurrentCreates(t *testing.T) {
 	f := newFixture(10)
-	n := at.AdmittedAtOnce(100, func(i int) error {
+	n := at.AdmittedConcurrently(100, func(i int) error {
 		return f.Validate(t.Context(), at.Request{Object: at.Cluster(fmt.Sprintf("c%d", i))}.Attributes(), nil)
 	})
 	if n != 10 || f.cache.lists != 1 {

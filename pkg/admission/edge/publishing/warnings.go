@@ -37,7 +37,7 @@ func lint(policy *api.Policy, path *field.Path, said []string) []string {
 	if policy == nil {
 		return nil
 	}
-	return edge.Surprises(policy.Constraints, path.Child("constraints").String(), said)
+	return edge.ConstraintWarnings(policy.Constraints, path.Child("constraints").String(), said)
 }
 
 func ofNode(node *api.EdgeNodeSpec) []string {

@@ -42,7 +42,7 @@ type Wanted struct {
 // OfPolicy returns the service of a policy of this namespace.
 func OfPolicy(namespace string, spec *edge.DeploymentPolicySpec) []Wanted {
 	path := field.NewPath("spec", "service")
-	return []Wanted{wanted(namespace, spec.Service.Org, spec.Service.Name, spec.Service.Arch, spec.Service.ServiceVersions, path)}
+	return []Wanted{namedServices(namespace, spec.Service.Org, spec.Service.Name, spec.Service.Arch, spec.Service.ServiceVersions, path)}
 }
 
 // OfPattern returns the services of a pattern of this namespace.
@@ -50,12 +50,12 @@ func OfPattern(namespace string, spec *edge.DeploymentPatternSpec) []Wanted {
 	var all []Wanted
 	for i := range spec.Services {
 		s := &spec.Services[i]
-		all = append(all, wanted(namespace, s.ServiceOrgid, s.ServiceUrl, s.ServiceArch, s.ServiceVersions, field.NewPath("spec", "services").Index(i)))
+		all = append(all, namedServices(namespace, s.ServiceOrgid, s.ServiceUrl, s.ServiceArch, s.ServiceVersions, field.NewPath("spec", "services").Index(i)))
 	}
 	return all
 }
 
-func wanted(namespace, org, url, arch string, versions []edge.ServiceVersion, path *field.Path) Wanted {
+func namedServices(namespace, org, url, arch string, versions []edge.ServiceVersion, path *field.Path) Wanted {
 	w := Wanted{Namespace: org, URL: url, Arch: arch, Path: path, VersionsPath: path.Child("serviceVersions")}
 	if org == "" {
 		w.Namespace = namespace

@@ -48,7 +48,7 @@ func New() *Plugin {
 // Validate implements admission.ValidationInterface. It checks every subresource, and only a changed spec: labels and finalizers can be written
 // whatever has happened to the services.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	named, before, err := wanted(a)
+	named, before, err := namedServices(a)
 	if len(named) == 0 || err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return d.End(ctx)
 }
 
-// wanted returns the services that a new spec names, and those that the old one named.
-func wanted(a admission.Attributes) (named, before []services.Wanted, err error) {
+// namedServices returns the services that a new spec names, and those that the old one named.
+func namedServices(a admission.Attributes) (named, before []services.Wanted, err error) {
 	update := a.GetOperation() == admission.Update
 	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {
 		if err != nil || update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {

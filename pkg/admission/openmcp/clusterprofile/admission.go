@@ -85,7 +85,7 @@ func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, err
 	}
 	object, err := p.Profiles.Get(ctx, profile, &metav1.GetOptions{ResourceVersion: "0"})
 	if err == nil {
-		if o := offered(object.(*openmcp.ClusterProfile), version); o.made {
+		if o := offeredVersions(object.(*openmcp.ClusterProfile), version); o.made {
 			return o, nil
 		}
 	}
@@ -93,10 +93,10 @@ func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, err
 	if err != nil {
 		return offer{}, err
 	}
-	return offered(object.(*openmcp.ClusterProfile), version), nil
+	return offeredVersions(object.(*openmcp.ClusterProfile), version), nil
 }
 
-func offered(p *openmcp.ClusterProfile, version string) offer {
+func offeredVersions(p *openmcp.ClusterProfile, version string) offer {
 	o := offer{made: version == "" || len(p.Spec.SupportedVersions) == 0}
 	for _, v := range p.Spec.SupportedVersions {
 		o.versions = append(o.versions, v.Version)

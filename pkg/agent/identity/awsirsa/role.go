@@ -47,8 +47,8 @@ func (i *role) Annotations(state.State) (map[string]string, error) {
 	}, nil
 }
 
-// Asked implements identity.Identity. It always returns true: no request is needed, since the hub creates the role by itself.
-func (i *role) Asked(state.State) bool { return true }
+// Requested implements identity.Identity. It always returns true: no request is needed, since the hub creates the role by itself.
+func (i *role) Requested(state.State) bool { return true }
 
 // Step implements identity.Identity. It checks whether the hub accepts the role, since bootstrap kubeconfigs need not have the right to read the
 // ManagedCluster.

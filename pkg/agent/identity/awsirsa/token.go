@@ -106,7 +106,7 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 		})
 	})
 	if err != nil {
-		return "", time.Time{}, errors.New(awsSays(err))
+		return "", time.Time{}, errors.New(awsCause(err))
 	}
 	return request.URL, until, nil
 }
@@ -126,7 +126,7 @@ func (e *Tokens) setup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("this process has no AWS credentials (EKS sets the environment of a ServiceAccount with a role; here "+
 			"AWS_ROLE_ARN is %q and AWS_WEB_IDENTITY_TOKEN_FILE is %q): %s",
-			os.Getenv("AWS_ROLE_ARN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), awsSays(err))
+			os.Getenv("AWS_ROLE_ARN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), awsCause(err))
 	}
 	if e.RoleARN != "" {
 		client := sts.NewFromConfig(c, func(o *sts.Options) { o.APIOptions = append(o.APIOptions, e.watchClock) })
@@ -155,7 +155,7 @@ func (e *Tokens) watchClock(stack *middleware.Stack) error {
 }
 
 func (e *Tokens) refusal(err error) error {
-	message := fmt.Sprintf("assuming the role %s: %s", e.RoleARN, awsSays(err))
+	message := fmt.Sprintf("assuming the role %s: %s", e.RoleARN, awsCause(err))
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() == "AccessDenied" && lastOperation(err).Operation() == "AssumeRole" {
 		return &identity.RefusedError{Message: message}
@@ -171,8 +171,8 @@ func lastOperation(err error) (last *smithy.OperationError) {
 	return last
 }
 
-// awsSays returns the cause of an error in one line, without details that differ each time.
-func awsSays(err error) string {
+// awsCause returns the cause of an error in one line, without details that differ each time.
+func awsCause(err error) string {
 	var (
 		api  smithy.APIError
 		send *smithyhttp.RequestSendError

@@ -83,8 +83,8 @@ func (c *certificate) Annotations(s state.State) (map[string]string, error) {
 	return map[string]string{registration.AnnotationAgentKey: hash}, nil
 }
 
-// Asked implements identity.Identity.
-func (c *certificate) Asked(s state.State) bool { return s.NextCSR != "" }
+// Requested implements identity.Identity.
+func (c *certificate) Requested(s state.State) bool { return s.NextCSR != "" }
 
 // Step implements identity.Identity.
 func (c *certificate) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {

@@ -118,7 +118,7 @@ const told = "amd64/8/16384 openhorizon-agent false id-of-cluster 0"
 
 func TestEdge_CreatesNodeAndUpdatesFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := run(t, func(w *world) { w.view.SeeNodes(two()) })
+		w, _ := run(t, func(w *world) { w.view.SetNodes(two()) })
 		node := w.node()
 		if got := says(node.Status); got != told || node.Status.KubernetesVersion == "" || node.Status.ReportTime.IsZero() {
 			t.Errorf("it says %s: %+v", got, node.Status)
@@ -137,7 +137,7 @@ func TestEdge_CreatesNodeAndUpdatesFacts(t *testing.T) {
 		for i := range 3600 {
 			seen := two()
 			seen.CPU = int64(i + 1)
-			w.view.SeeNodes(seen)
+			w.view.SetNodes(seen)
 			agenttest.Pass(time.Second)
 		}
 		agenttest.Pass(2 * time.Minute)
@@ -149,7 +149,7 @@ func TestEdge_CreatesNodeAndUpdatesFacts(t *testing.T) {
 		node = w.node()
 		node.Spec.Label = "theirs"
 		w.put(node)
-		w.view.SeeNodes(two())
+		w.view.SetNodes(two())
 		agenttest.Pass(2 * time.Minute)
 		if node := w.node(); says(node.Status) != told || node.Spec.Label != "theirs" {
 			t.Errorf("it is %+v", node)
@@ -171,11 +171,11 @@ func TestEdge_OmitsUnknownFacts(t *testing.T) {
 			t.Errorf("of a cluster of which nothing may be read it says %s", got)
 		}
 		w.set(func() { w.id = "id-of-cluster" })
-		w.view.SeeNodes(two())
+		w.view.SetNodes(two())
 		agenttest.Pass(2 * time.Minute)
 		for what, change := range map[string]func(){
-			"no nodes are there":       func() { w.view.SeeNodes(&hub.Nodes{Arches: map[string]int{}}) },
-			"nodes are not known":      func() { w.view.SeeNodes(nil) },
+			"no nodes are there":       func() { w.view.SetNodes(&hub.Nodes{Arches: map[string]int{}}) },
+			"nodes are not known":      func() { w.view.SetNodes(nil) },
 			"the id could not be read": func() { w.set(func() { w.idErr = errors.New("timeout") }) },
 		} {
 			change()
@@ -294,7 +294,7 @@ func TestEdge_FactsOfHostileClusterAreAccepted(t *testing.T) {
 		w, _ := run(t, func(w *world) {
 			w.task.Scoped = true
 			served(w, many)
-			w.view.SeeNodes(&hub.Nodes{Arches: map[string]int{"a b": 9, strings.Repeat("x", 100): 8, "": 7, "arm64": 1, "amd64": 1}, CPU: 1 << 62, Memory: -1})
+			w.view.SetNodes(&hub.Nodes{Arches: map[string]int{"a b": 9, strings.Repeat("x", 100): 8, "": 7, "arm64": 1, "amd64": 1}, CPU: 1 << 62, Memory: -1})
 		})
 		status := w.node().Status
 		if got := says(status); got != "amd64/-/- openhorizon-agent true id-of-cluster 256" {

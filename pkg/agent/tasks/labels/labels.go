@@ -114,7 +114,7 @@ func (l *labeller) sync(ctx context.Context, s task.Session) error {
 		_, err = clusters.Update(ctx, next, metav1.UpdateOptions{})
 		if apierrors.IsForbidden(err) {
 			refused = fmt.Errorf("the hub forbids this agent to set the labels %s: ask an admin of the hub for the RBAC rule that is missing, or to add "+
-				"the keys to --agent-labels of hub-apiserver: %w", wanted(next), err)
+				"the keys to --agent-labels of hub-apiserver: %w", desired(next), err)
 			return nil
 		}
 		return err
@@ -135,7 +135,7 @@ func (l *labeller) sync(ctx context.Context, s task.Session) error {
 // maxMessage is the maximum length of the message of an event, in bytes.
 const maxMessage = 1024
 
-func wanted(c *clusterv1.ManagedCluster) string { return c.Annotations[annotation] }
+func desired(c *clusterv1.ManagedCluster) string { return c.Annotations[annotation] }
 
 // labelled returns the cluster with its desired labels, and whether that changes it. Labels that the agent has not set stay unchanged.
 func (l *labeller) labelled(have *clusterv1.ManagedCluster, detected map[string]string) (next *clusterv1.ManagedCluster, changed bool) {

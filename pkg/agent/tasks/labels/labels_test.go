@@ -77,7 +77,7 @@ func TestLabels_FromFlags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		s := labelled(w, map[string]string{"a": "of an admin"})
-		stop := w.Run(s, labels.New(labels.Options{Labels: map[string]string{"a": "1", "b": "2"}, Own: w.Own(), Tell: w.Home().Tell}))
+		stop := w.Run(s, labels.New(labels.Options{Labels: map[string]string{"a": "1", "b": "2"}, Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Second)
 		expect(t, w, map[string]string{"a": "1", "b": "2"}, "a,b")
 		writes := w.Asked("update managedclusters")
@@ -91,11 +91,11 @@ func TestLabels_FromFlags(t *testing.T) {
 		stop()
 
 		// With different flags, in another process: its state is on the hub.
-		stop = w.Run(s, labels.New(labels.Options{Labels: map[string]string{"b": "3"}, Own: w.Own(), Tell: w.Home().Tell}))
+		stop = w.Run(s, labels.New(labels.Options{Labels: map[string]string{"b": "3"}, Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Second)
 		expect(t, w, map[string]string{"b": "3", "theirs2": "y"}, "b")
 		stop()
-		stop = w.Run(s, labels.New(labels.Options{Own: w.Own(), Tell: w.Home().Tell}))
+		stop = w.Run(s, labels.New(labels.Options{Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Second)
 		expect(t, w, map[string]string{"theirs2": "y"}, "")
 		asked := w.Asked("managedclusters")
@@ -113,7 +113,7 @@ func TestLabels_AreDetected(t *testing.T) {
 		w := world(t, "v1.35.0-eks-abc")
 		node(t, w, "eu-west-1", "aws:///eu-west-1a/i-1")
 		s := labelled(w, nil)
-		stop := w.Run(s, labels.New(labels.Options{Detect: true, Labels: map[string]string{vendor: "own"}, Own: w.Own(), Tell: w.Home().Tell}))
+		stop := w.Run(s, labels.New(labels.Options{Detect: true, Labels: map[string]string{vendor: "own"}, Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Second)
 		all := strings.Join([]string{cloud, region, vendor}, ",")
 		expect(t, w, map[string]string{region: "eu-west-1", cloud: "Amazon", vendor: "own"}, all)
@@ -122,7 +122,7 @@ func TestLabels_AreDetected(t *testing.T) {
 		agenttest.Pass(6 * time.Minute)
 		expect(t, w, map[string]string{region: "eu-west-1", cloud: "Google", vendor: "own"}, all)
 		stop()
-		stop = w.Run(s, labels.New(labels.Options{Own: w.Own(), Tell: w.Home().Tell}))
+		stop = w.Run(s, labels.New(labels.Options{Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Second)
 		expect(t, w, map[string]string{}, "")
 		stop()
@@ -144,7 +144,7 @@ func TestLabels_OmitsUnknown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := world(t, c.version)
 			node(t, w, c.region, c.providerID)
-			stop := w.Run(labelled(w, nil), labels.New(labels.Options{Detect: true, Own: w.Own(), Tell: w.Home().Tell}))
+			stop := w.Run(labelled(w, nil), labels.New(labels.Options{Detect: true, Own: w.Own(), Tell: w.Home().Report}))
 			agenttest.Pass(time.Second)
 			got := maps.Clone(w.Cluster().Labels)
 			delete(got, "theirs")
@@ -161,7 +161,7 @@ func TestLabels_FlappingLabelIsWrittenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world(t, "v1.35.0")
 		node(t, w, "a", "")
-		stop := w.Run(labelled(w, nil), labels.New(labels.Options{Detect: true, Own: w.Own(), Tell: w.Home().Tell}))
+		stop := w.Run(labelled(w, nil), labels.New(labels.Options{Detect: true, Own: w.Own(), Tell: w.Home().Report}))
 		for i := range 3600 {
 			node(t, w, fmt.Sprint("r", i), "")
 			agenttest.Pass(time.Second)
@@ -184,7 +184,7 @@ func TestLabels_RefusalIsReportedAndBacksOff(t *testing.T) {
 			}
 			return nil
 		}
-		stop := w.Run(labelled(w, nil), labels.New(labels.Options{Labels: map[string]string{"k": "v"}, Own: w.Own(), Tell: w.Home().Tell}))
+		stop := w.Run(labelled(w, nil), labels.New(labels.Options{Labels: map[string]string{"k": "v"}, Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(time.Hour)
 		told := 0
 		for _, message := range w.Events() {
@@ -218,7 +218,7 @@ func TestLabels_HonorsRetryAfter(t *testing.T) {
 			}
 			return nil
 		}
-		stop := w.Run(s, labels.New(labels.Options{Labels: map[string]string{"k": "v"}, Own: w.Own(), Tell: w.Home().Tell}))
+		stop := w.Run(s, labels.New(labels.Options{Labels: map[string]string{"k": "v"}, Own: w.Own(), Tell: w.Home().Report}))
 		agenttest.Pass(5*time.Minute + time.Second)
 		if n := w.Asked("update managedclusters"); n < 4 || n > 6 {
 			t.Errorf("%d tries in five minutes, want one in each", n)

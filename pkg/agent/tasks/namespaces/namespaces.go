@@ -54,16 +54,16 @@ func New(cluster *spoke.Cluster, view *hub.View) task.Task {
 				select {
 				case <-ctx.Done():
 					return nil
-				case names := <-view.AskedNamespaces():
-					said.Result(ctx, what, n.answer(ctx, view, sets.New(names...)))
+				case names := <-view.RequestedNamespaces():
+					said.Result(ctx, what, n.syncRequested(ctx, view, sets.New(names...)))
 				}
 			}
 		},
 	}
 }
 
-// answer syncs the requested namespaces, and reports the results.
-func (n *Namespaces) answer(ctx context.Context, view *hub.View, asked sets.Set[string]) error {
+// syncRequested syncs the requested namespaces, and reports the results.
+func (n *Namespaces) syncRequested(ctx context.Context, view *hub.View, asked sets.Set[string]) error {
 	limited, cancel := context.WithTimeout(ctx, 2*hub.RequestTimeout)
 	defer cancel()
 	results, err := n.sync(limited, asked)

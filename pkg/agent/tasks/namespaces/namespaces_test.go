@@ -310,7 +310,7 @@ func TestNamespaces_WithoutStatusTask(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		view := hub.NewView(60)
 		stop := w.Run(w.Session(), namespaces.New(w.Own(), view))
-		view.AskNamespaces([]string{"a", "kube-system"})
+		view.RequestNamespaces([]string{"a", "kube-system"})
 		agenttest.Pass(time.Second)
 		w.ExpectLabel("a", "true")
 		if got := view.Namespaces(); len(got) != 2 || got["a"] != nil || got["kube-system"] == nil {

@@ -92,13 +92,13 @@ func (t *reporter) sync(ctx context.Context, s task.Session) error {
 		if err := t.Recreate(ctx); err != nil {
 			return err
 		}
-		t.view.See()
+		t.view.SetSeen()
 	}
-	t.tellRefusal(ctx, cluster, err)
+	t.reportRefusal(ctx, cluster, err)
 	if err != nil {
 		return err
 	}
-	t.view.See()
+	t.view.SetSeen()
 	t.view.SetLease(cluster.Spec.LeaseDurationSeconds)
 	t.warnOfClock(ctx, cluster)
 	// The status is written even if the ManagedCluster itself may not be changed.
@@ -113,8 +113,8 @@ func (t *reporter) sync(ctx context.Context, s task.Session) error {
 	observed := t.Facts.Observe(ctx)
 	// Nothing is known of a cluster that does not respond.
 	if observed.Unhealthy == nil {
-		t.view.SeeNodes(observed.Nodes)
-		t.view.AskNamespaces(asked(cluster))
+		t.view.SetNodes(observed.Nodes)
+		t.view.RequestNamespaces(requestedNamespaces(cluster))
 	}
 	observed.Claims = withAgents(observed.Claims, registration.AgentClaims(t.Version, s.Hub.CA))
 	patch, err := statusPatch(cluster, t.nextStatus(cluster.Status, observed))
@@ -132,9 +132,9 @@ func (t *reporter) sync(ctx context.Context, s task.Session) error {
 // cluster was accepted, before the agent has its rights.
 const unseenSyncs = 3
 
-// tellRefusal reports how the hub refuses the agent, according to the read of the ManagedCluster. It ignores that the identity is not known, since
+// reportRefusal reports how the hub refuses the agent, according to the read of the ManagedCluster. It ignores that the identity is not known, since
 // the lease task ends the session for that.
-func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) {
+func (t *reporter) reportRefusal(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) {
 	refusal := ""
 	switch {
 	case t.Refused == nil:
@@ -169,8 +169,8 @@ func (t *reporter) update(ctx context.Context, s task.Session, cluster *clusterv
 	return updated, nil
 }
 
-// asked returns the namespaces that the hub asks for. A hub that has denied the cluster, or is deleting it, asks for none.
-func asked(cluster *clusterv1.ManagedCluster) (names []string) {
+// requestedNamespaces returns the namespaces that the hub asks for. A hub that has denied the cluster, or is deleting it, asks for none.
+func requestedNamespaces(cluster *clusterv1.ManagedCluster) (names []string) {
 	if !cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}

@@ -218,8 +218,8 @@ func (w *write) owners() []metav1.OwnerReference {
 	return w.Owner.in(refs, !w.Orphaned)
 }
 
-// wanted returns the manifest as a new object.
-func (w *write) wanted() *unstructured.Unstructured {
+// desired returns the manifest as a new object.
+func (w *write) desired() *unstructured.Unstructured {
 	object := w.Object.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
@@ -239,18 +239,18 @@ func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) 
 			return nil, err
 		}
 		if only {
-			next := w.wanted()
+			next := w.desired()
 			dropNulls(next.Object)
 			next.SetResourceVersion(notYet)
 			return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: DefaultManager})
 		}
 	}
-	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+	return w.resource.Create(ctx, w.desired(), metav1.CreateOptions{FieldManager: DefaultManager})
 }
 
 // update applies the manifest by force as the default manager. An object that the server cannot apply is replaced.
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {
-	done, err := w.apply(ctx, DefaultManager, true, w.anyRival)
+	done, err := w.apply(ctx, DefaultManager, true, w.otherOwner)
 	if !isNotApplicable(err) {
 		w.reportReplaced(nil)
 		return done, err
@@ -269,11 +269,11 @@ func (w *write) replace(ctx context.Context) (*unstructured.Unstructured, error)
 	if w.have == nil {
 		return w.create(ctx)
 	}
-	next := replacement(w.wanted(), w.have)
+	next := replacement(w.desired(), w.have)
 	if same(next, w.have) {
 		return w.have, nil
 	}
-	return w.uncontested(ctx, w.anyRival, func(dryRun []string) (*unstructured.Unstructured, error) {
+	return w.uncontested(ctx, w.otherOwner, func(dryRun []string) (*unstructured.Unstructured, error) {
 		return w.resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: DefaultManager, DryRun: dryRun})
 	})
 }
@@ -304,7 +304,7 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 		if !applies(w.have, manager) {
 			return "", nil // the server protects fields that are applied under another name
 		}
-		return w.anyRival(ctx)
+		return w.otherOwner(ctx)
 	})
 }
 
@@ -312,7 +312,7 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 func (w *write) apply(
 	ctx context.Context, manager string, force bool, rival func(context.Context) (string, error),
 ) (*unstructured.Unstructured, error) {
-	next := w.wanted()
+	next := w.desired()
 	dropNulls(next.Object)
 	if w.isApplied(next, manager) {
 		return w.released(ctx, w.have)
@@ -373,9 +373,9 @@ func (w *write) hold(ctx context.Context, contested *Contested) error {
 	return contested
 }
 
-// anyRival returns the first other work that had the object before this one; empty if there is no such work. A work of the whole cluster has priority
+// otherOwner returns the first other work that had the object before this one; empty if there is no such work. A work of the whole cluster has priority
 // over one of a namespace, whichever was first: it never yields, so the two would overwrite each other.
-func (w *write) anyRival(ctx context.Context) (string, error) {
+func (w *write) otherOwner(ctx context.Context) (string, error) {
 	if w.Rival == nil {
 		return "", nil
 	}

@@ -27,7 +27,7 @@ type judged struct{ skipped, changes bool }
 func (w *world) judge(a *Applier, m Manifest) judged {
 	w.Helper()
 	x := &write{Applier: a, Manifest: m, have: w.get(m.Target), resource: w.client.Resource(m.GroupVersionResource).Namespace(m.Namespace)}
-	next := x.wanted()
+	next := x.desired()
 	dropNulls(next.Object)
 	manager := m.Strategy.Manager
 	if manager == "" {

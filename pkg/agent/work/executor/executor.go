@@ -49,8 +49,8 @@ func (e *Denied) Error() string {
 	return text
 }
 
-// Way is how an account accesses the cluster.
-type Way struct {
+// AccountClient is how an account accesses the cluster.
+type AccountClient struct {
 	Client dynamic.Interface
 	// OnlyByName is the function for apply.Applier; nil if the client is the agent's own.
 	OnlyByName func(context.Context, apply.Target) (bool, error)
@@ -80,34 +80,34 @@ func New(config *rest.Config, only string) (*Executors, error) {
 
 // For returns the way to access an object in the cluster with the rights of an account. If the agent may impersonate the account, the client does so:
 // then the cluster checks each write, whatever was checked before. Otherwise the client is the agent's own.
-func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (Way, error) {
+func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (AccountClient, error) {
 	info := serviceaccount.UserInfo(account.Namespace, account.Name, "")
 	for _, verb := range verbs(access) {
 		if err := e.review(ctx, info, access.Target, verb); err != nil {
-			return Way{}, err
+			return AccountClient{}, err
 		}
 	}
 	stand, err := e.mayStandInFor(ctx, account)
 	if err != nil {
-		return Way{}, err
+		return AccountClient{}, err
 	}
 	if !stand {
 		if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
 			// The cluster would check the agent's rights, and not the account's.
-			return Way{}, &Denied{Target: access.Target, Why: "the agent may not impersonate the account, so that the cluster cannot check it for permission escalation"}
+			return AccountClient{}, &Denied{Target: access.Target, Why: "the agent may not impersonate the account, so that the cluster cannot check it for permission escalation"}
 		}
-		return Way{Client: e.own}, nil
+		return AccountClient{Client: e.own}, nil
 	}
 	config := rest.CopyConfig(e.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: info.GetName()}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return Way{}, err
+		return AccountClient{}, err
 	}
 	if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
-		err = tryOut(ctx, client, access)
+		err = dryRun(ctx, client, access)
 	}
-	return Way{Client: client, OnlyByName: func(ctx context.Context, t apply.Target) (bool, error) {
+	return AccountClient{Client: client, OnlyByName: func(ctx context.Context, t apply.Target) (bool, error) {
 		t.Name = "" // as in the create request
 		err := e.review(ctx, info, t, "create")
 		var denied *Denied
@@ -214,8 +214,8 @@ func escalates(t apply.Target) bool {
 	return false
 }
 
-// tryOut checks by a dry run that an account may create an RBAC object: the account must have the rights that the object grants.
-func tryOut(ctx context.Context, client dynamic.Interface, access Access) error {
+// dryRun checks by a dry run that an account may create an RBAC object: the account must have the rights that the object grants.
+func dryRun(ctx context.Context, client dynamic.Interface, access Access) error {
 	object := access.Object.DeepCopy()
 	object.SetNamespace(access.Namespace)
 	object.SetUID("")

@@ -109,9 +109,9 @@ func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
 	return recordOf(object), nil
 }
 
-// Make implements Memory. It takes over a record of another agent, as upstream's agents do: by its name the record is for this work of this hub. If
+// Ensure implements Memory. It takes over a record of another agent, as upstream's agents do: by its name the record is for this work of this hub. If
 // the other agent takes it back, it is left to that agent for a while: the owner of a record only matters when the work is missing.
-func (a *Applied) Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
+func (a *Applied) Ensure(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
 	want := &workv1.AppliedManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
 		ObjectMeta: metav1.ObjectMeta{Name: a.nameOf(work), Labels: maps.Clone(labels), Finalizers: []string{Finalizer}},
@@ -198,8 +198,8 @@ func (a *Applied) patch(ctx context.Context, r *Record, patch, metadata map[stri
 	return nil
 }
 
-// Remember implements Memory.
-func (a *Applied) Remember(ctx context.Context, r *Record, resources []AppliedResource) error {
+// SetResources implements Memory.
+func (a *Applied) SetResources(ctx context.Context, r *Record, resources []AppliedResource) error {
 	resources = sorted(resources)
 	if slices.Equal(sorted(r.Resources), resources) {
 		return nil
@@ -234,8 +234,8 @@ func (a *Applied) Evict(ctx context.Context, r *Record, since *time.Time) error 
 	return err
 }
 
-// Forget implements Memory.
-func (a *Applied) Forget(ctx context.Context, r *Record) error {
+// StartDeletion implements Memory.
+func (a *Applied) StartDeletion(ctx context.Context, r *Record) error {
 	if r.Deleting {
 		return nil
 	}
@@ -251,8 +251,8 @@ func (a *Applied) Forget(ctx context.Context, r *Record) error {
 	return err
 }
 
-// Drop implements Memory.
-func (a *Applied) Drop(ctx context.Context, r *Record) error {
+// CompleteDeletion implements Memory.
+func (a *Applied) CompleteDeletion(ctx context.Context, r *Record) error {
 	object, err := a.get(ctx, r.Owner.Name)
 	if err != nil || object == nil || object.UID != r.Owner.UID || !slices.Contains(object.Finalizers, Finalizer) {
 		return err
@@ -285,9 +285,9 @@ func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
 	return records, nil
 }
 
-// Rival implements Memory. No agent applies a work any more whose record is being deleted, or whose record is for a missing work or a former address
+// OtherOwner implements Memory. No agent applies a work any more whose record is being deleted, or whose record is for a missing work or a former address
 // of this agent's hub.
-func (a *Applied) Rival(ctx context.Context, ref metav1.OwnerReference) (string, error) {
+func (a *Applied) OtherOwner(ctx context.Context, ref metav1.OwnerReference) (string, error) {
 	object, err := a.get(ctx, ref.Name)
 	if err != nil || object == nil || object.UID != ref.UID || object.DeletionTimestamp != nil || object.Status.EvictionStartTime != nil {
 		return "", err

@@ -39,14 +39,14 @@ func must[T any](t *testing.T) func(T, error) T {
 // TestApplied_OfOtherAgent: an agent finds the records of upstream's agent, and upstream's agent finds them again.
 func TestApplied_OfOtherAgent(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
-	before := must[*Record](t)(theirs.Make(ctx, "w", nil, false))
+	before := must[*Record](t)(theirs.Ensure(ctx, "w", nil, false))
 	if _, err := theirs.client.Patch(ctx, before.Owner.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if records := must[[]*Record](t)(ours.List(ctx)); len(records) > 0 {
 		t.Errorf("another agent's are ours: %v", records)
 	}
-	after := must[*Record](t)(ours.Make(ctx, "w", nil, false))
+	after := must[*Record](t)(ours.Ensure(ctx, "w", nil, false))
 	if after.Owner != before.Owner || len(must[[]*Record](t)(ours.List(ctx))) != 1 {
 		t.Errorf("it has become %+v", after)
 	}
@@ -61,7 +61,7 @@ func TestApplied_TakeoverDoesNotFlap(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	taken := func() int64 {
 		for _, a := range []*Applied{theirs, ours} {
-			must[*Record](t)(a.Make(ctx, "w", nil, false))
+			must[*Record](t)(a.Ensure(ctx, "w", nil, false))
 		}
 		return must[*workv1.AppliedManifestWork](t)(ours.get(ctx, ours.nameOf("w"))).Generation
 	}

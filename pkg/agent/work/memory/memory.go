@@ -69,16 +69,16 @@ type Memory interface {
 	Find(ctx context.Context, work string) (*Record, error)
 	// Make returns the record of a work, and creates it with these labels if it does not exist. anew means that it probably does not exist: then it
 	// is created without a read first.
-	Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error)
+	Ensure(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error)
 	// Remember replaces the resources of a record.
-	Remember(ctx context.Context, r *Record, resources []AppliedResource) error
+	SetResources(ctx context.Context, r *Record, resources []AppliedResource) error
 	// Evict records when the work was first missing, or nil if it exists.
 	Evict(ctx context.Context, r *Record, since *time.Time) error
 	// Forget starts the deletion of a record, and Drop completes it. A record must be forgotten before it is dropped.
-	Forget(ctx context.Context, r *Record) error
-	Drop(ctx context.Context, r *Record) error
+	StartDeletion(ctx context.Context, r *Record) error
+	CompleteDeletion(ctx context.Context, r *Record) error
 	// List returns all records of this agent, including those of works of former hubs.
 	List(ctx context.Context) ([]*Record, error)
 	// Rival returns the work of an owner reference if an agent still applies it, or "".
-	Rival(ctx context.Context, ref metav1.OwnerReference) (string, error)
+	OtherOwner(ctx context.Context, ref metav1.OwnerReference) (string, error)
 }

@@ -67,7 +67,7 @@ func (h *home) make(m Memory, work string) *Record {
 
 func (h *home) makeAnew(m Memory, work string, anew bool) *Record {
 	h.Helper()
-	r, err := m.Make(h.Context(), work, map[string]string{"l": "v"}, anew)
+	r, err := m.Ensure(h.Context(), work, map[string]string{"l": "v"}, anew)
 	h.check(err)
 	return r
 }
@@ -127,7 +127,7 @@ func TestMemory(t *testing.T) {
 		if r.Owner.UID == "" || r.Work != "w" || r.Deleting || r.Version() == "" {
 			h.Errorf("it is made as %+v", r)
 		}
-		h.check(m.Remember(ctx, r, []AppliedResource{{Target: h.target("a")}, {Target: h.target("b"), UID: "u"}}))
+		h.check(m.SetResources(ctx, r, []AppliedResource{{Target: h.target("a")}, {Target: h.target("b"), UID: "u"}}))
 		since := time.Now().Truncate(time.Second)
 		h.check(m.Evict(ctx, r, &since))
 		read := h.find(m, "w")
@@ -138,7 +138,7 @@ func TestMemory(t *testing.T) {
 		if _, object := h.object(r); object.GetLabels()["l"] != "v" {
 			h.Errorf("its labels are %v", object.GetLabels())
 		}
-		if err := m.Remember(ctx, read, slices.Clone(read.Resources)); err != nil || read.version != r.version {
+		if err := m.SetResources(ctx, read, slices.Clone(read.Resources)); err != nil || read.version != r.version {
 			h.Errorf("what is remembered was written again: %v", err)
 		}
 		for _, anew := range []bool{false, true} {
@@ -155,33 +155,33 @@ func TestMemory(t *testing.T) {
 			h.Errorf("it has become %+v", again)
 		}
 		for what, write := range map[string]func(r *Record) error{
-			"remembered": func(r *Record) error { return m.Remember(ctx, r, nil) },
+			"remembered": func(r *Record) error { return m.SetResources(ctx, r, nil) },
 			"evicted":    func(r *Record) error { now := time.Now(); r.Evicting = nil; return m.Evict(ctx, r, &now) },
-			"forgotten":  func(r *Record) error { return m.Forget(ctx, r) },
+			"forgotten":  func(r *Record) error { return m.StartDeletion(ctx, r) },
 		} {
 			old := stale
 			if err := write(&old); !apierrors.IsConflict(err) {
 				h.Errorf("an old record was %s: %v", what, err)
 			}
 		}
-		if err := m.Drop(ctx, read); !apierrors.IsConflict(err) {
+		if err := m.CompleteDeletion(ctx, read); !apierrors.IsConflict(err) {
 			h.Errorf("a record was dropped that is not to go: %v", err)
 		}
-		h.check(m.Forget(ctx, read))
+		h.check(m.StartDeletion(ctx, read))
 		if left := h.find(m, "w"); left == nil || !left.Deleting || len(left.Resources) != 2 {
 			h.Errorf("it is not to go, or has gone before it was dropped: %+v", left)
 		}
 		if made := h.make(m, "w"); made.Owner != r.Owner || !made.Deleting {
 			h.Errorf("one that is to go was made anew: %+v", made)
 		}
-		h.check(m.Remember(ctx, read, nil))
-		h.check(m.Drop(ctx, read))
-		h.check(m.Drop(ctx, read))
+		h.check(m.SetResources(ctx, read, nil))
+		h.check(m.CompleteDeletion(ctx, read))
+		h.check(m.CompleteDeletion(ctx, read))
 		if left := h.find(m, "w"); left != nil {
 			h.Error("it is still there")
 		}
 		anew := h.make(m, "w")
-		h.check(m.Drop(ctx, read))
+		h.check(m.CompleteDeletion(ctx, read))
 		if anew.Owner == r.Owner || h.find(m, "w") == nil {
 			h.Error("another one was dropped")
 		}
@@ -239,20 +239,20 @@ func TestMemory_Rival(t *testing.T) {
 			"foreign": {of: foreign, want: "foreign of another hub"},
 			"former":  {of: former},
 			"missing": {of: ours, what: func(m Memory, r *Record) error { now := time.Now(); return m.Evict(h.Context(), r, &now) }},
-			"going":   {of: ours, what: func(m Memory, r *Record) error { return m.Forget(context.WithoutCancel(h.Context()), r) }},
+			"going":   {of: ours, what: func(m Memory, r *Record) error { return m.StartDeletion(context.WithoutCancel(h.Context()), r) }},
 			"anew":    {of: ours, what: func(_ Memory, r *Record) error { r.Owner.UID = "former"; return nil }},
 			"gone": {of: ours, what: func(m Memory, r *Record) error {
-				if err := m.Forget(h.Context(), r); err != nil {
+				if err := m.StartDeletion(h.Context(), r); err != nil {
 					return err
 				}
-				return m.Drop(h.Context(), r)
+				return m.CompleteDeletion(h.Context(), r)
 			}},
 		} {
 			r := h.make(c.of, name)
 			if c.what != nil {
 				h.check(c.what(c.of, r))
 			}
-			got, err := ours.Rival(h.Context(), r.Owner.Reference())
+			got, err := ours.OtherOwner(h.Context(), r.Owner.Reference())
 			h.check(err)
 			if got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want+" ")) {
 				h.Errorf("%s is the rival %q, want %q", name, got, c.want)

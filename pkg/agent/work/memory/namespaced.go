@@ -136,8 +136,8 @@ func (n *Namespaced) Find(ctx context.Context, work string) (*Record, error) {
 	return n.record(object), nil
 }
 
-// Make implements Memory.
-func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
+// Ensure implements Memory.
+func (n *Namespaced) Ensure(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error) {
 	name, labels := nameOfRecord(n.hubHash, work), n.labels(labels)
 	want := map[string]string{keyHub: n.hubHash, keyAgent: n.agentID, keyWork: work}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -189,8 +189,8 @@ func (n *Namespaced) staleError(r *Record, why string) error {
 	return apierrors.NewConflict(corev1.Resource("configmaps"), r.Owner.Name, errors.New(why))
 }
 
-// Remember implements Memory.
-func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []AppliedResource) error {
+// SetResources implements Memory.
+func (n *Namespaced) SetResources(ctx context.Context, r *Record, resources []AppliedResource) error {
 	resources = sorted(resources)
 	if slices.Equal(sorted(r.Resources), resources) {
 		return nil
@@ -233,8 +233,8 @@ func (n *Namespaced) Evict(ctx context.Context, r *Record, since *time.Time) err
 	return err
 }
 
-// Forget implements Memory.
-func (n *Namespaced) Forget(ctx context.Context, r *Record) error {
+// StartDeletion implements Memory.
+func (n *Namespaced) StartDeletion(ctx context.Context, r *Record) error {
 	if r.Deleting {
 		return nil
 	}
@@ -245,8 +245,8 @@ func (n *Namespaced) Forget(ctx context.Context, r *Record) error {
 	return err
 }
 
-// Drop implements Memory.
-func (n *Namespaced) Drop(ctx context.Context, r *Record) error {
+// CompleteDeletion implements Memory.
+func (n *Namespaced) CompleteDeletion(ctx context.Context, r *Record) error {
 	object, err := n.get(ctx, r.Owner.Name)
 	if err != nil || object == nil || object.GetUID() != r.Owner.UID || object.GetDeletionTimestamp() != nil {
 		return err
@@ -279,8 +279,8 @@ func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
 	return records, nil
 }
 
-// Rival implements Memory. An AppliedManifestWork belongs to an agent of the whole cluster, which has priority: it cannot be read here.
-func (n *Namespaced) Rival(ctx context.Context, ref metav1.OwnerReference) (string, error) {
+// OtherOwner implements Memory. An AppliedManifestWork belongs to an agent of the whole cluster, which has priority: it cannot be read here.
+func (n *Namespaced) OtherOwner(ctx context.Context, ref metav1.OwnerReference) (string, error) {
 	if ref.Kind == apply.AppliedKind {
 		return ref.Name + " of an agent of the whole cluster", nil
 	}

@@ -25,7 +25,7 @@ func TestNamespaced_FitsObject(t *testing.T) {
 		}
 		return all
 	}
-	h.check(m.Remember(t.Context(), r, many(1024, 253)))
+	h.check(m.SetResources(t.Context(), r, many(1024, 253)))
 	if read := h.find(m, strings.Repeat("w", 188)); len(read.Resources) != 1024 {
 		t.Errorf("%d are read", len(read.Resources))
 	}
@@ -37,7 +37,7 @@ func TestNamespaced_FitsObject(t *testing.T) {
 		"got 2048 and ":                          many(2048, 400),
 		"is not in the namespace " + h.namespace: {{Target: elsewhere}},
 	} {
-		if err := m.Remember(t.Context(), r, resources); err == nil || !strings.Contains(err.Error(), want) || r.Version() != version {
+		if err := m.SetResources(t.Context(), r, resources); err == nil || !strings.Contains(err.Error(), want) || r.Version() != version {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNamespaced_FitsObject(t *testing.T) {
 func TestNamespaced_AgentOfClusterHasPriority(t *testing.T) {
 	m := NewNamespaced(worktest.Client(t), worktest.Namespace(t), HubHash(t.Name()), "")
 	ref := metav1.OwnerReference{APIVersion: apply.WorkGroup + "/v1", Kind: apply.AppliedKind, Name: "x", UID: "x"}
-	if rival, err := m.Rival(t.Context(), ref); err != nil || rival != "x of an agent of the whole cluster" {
+	if rival, err := m.OtherOwner(t.Context(), ref); err != nil || rival != "x of an agent of the whole cluster" {
 		t.Errorf("the rival is %q, %v", rival, err)
 	}
 }

@@ -48,7 +48,7 @@ func newTeam(t *testing.T) *team {
 
 func (w *team) record(work string, objects ...apply.Target) apply.Owner {
 	w.Helper()
-	r, err := w.memory.Make(w.Context(), work, nil, false)
+	r, err := w.memory.Ensure(w.Context(), work, nil, false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (w *team) record(work string, objects ...apply.Target) apply.Owner {
 	for _, t := range objects {
 		resources = append(resources, memory.AppliedResource{Target: t})
 	}
-	if err := w.memory.Remember(w.Context(), r, resources); err != nil {
+	if err := w.memory.SetResources(w.Context(), r, resources); err != nil {
 		w.Fatal(err)
 	}
 	return r.Owner
@@ -98,7 +98,7 @@ func TestNamespaced_FinalizeDeletesOwnedOnly(t *testing.T) {
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Namespace: w.namespace, Name: w.namespace})
 	// A record of another agent in the namespace.
 	others := memory.NewNamespaced(w.client, w.namespace, memory.HubHash("other"), "another")
-	other, err := others.Make(t.Context(), "w", nil, false)
+	other, err := others.Ensure(t.Context(), "w", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,24 +201,24 @@ func (c *ClusterScoped) End(ctx context.Context, r WorkRecord, fate Fate) (waits
 	if waitsFor != "" || err != nil {
 		return waitsFor, err
 	}
-	now, err := c.forget(ctx, r, propagation)
+	now, err := c.startDeletion(ctx, r, propagation)
 	if err != nil || now == nil {
 		return "", err
 	}
-	return c.drop(ctx, now, propagation == metav1.DeletePropagationOrphan)
+	return c.completeDeletion(ctx, now, propagation == metav1.DeletePropagationOrphan)
 }
 
-func wasAsked(record *workv1.AppliedManifestWork) bool {
+func deletionRequested(record *workv1.AppliedManifestWork) bool {
 	return record.Annotations[askedAnnotation] == string(record.UID)
 }
 
-// forget starts the deletion of a record, and returns the record afterwards, or nil if it is gone. The server uses the propagation policy of the last
+// startDeletion starts the deletion of a record, and returns the record afterwards, or nil if it is gone. The server uses the propagation policy of the last
 // request. Orphaning the dependents is requested once: to request it again each time it is done would never end. An annotation records the
 // request, since missing finalizers do not prove it: other clients may also delete the record and remove finalizers.
-func (c *ClusterScoped) forget(ctx context.Context, r WorkRecord, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
+func (c *ClusterScoped) startDeletion(ctx context.Context, r WorkRecord, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
 	begun := r.object.DeletionTimestamp != nil
 	if orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents); propagation == metav1.DeletePropagationOrphan {
-		begun = begun && (orphaning || wasAsked(r.object))
+		begun = begun && (orphaning || deletionRequested(r.object))
 	} else {
 		begun = begun && !orphaning
 	}
@@ -248,12 +248,12 @@ func (c *ClusterScoped) read(ctx context.Context, name string, uid types.UID) (*
 	return now, nil
 }
 
-// drop removes the agent's finalizer from a record that is being deleted, and returns what the record still waits for. It does so while the finalizer
+// completeDeletion removes the agent's finalizer from a record that is being deleted, and returns what the record still waits for. It does so while the finalizer
 // of the garbage collector is present: the garbage collector removes that after it has orphaned the dependents, and then the record is gone. The same
 // write records whether orphaning was requested.
-func (c *ClusterScoped) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
+func (c *ClusterScoped) completeDeletion(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
 	left := now.Finalizers
-	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != wasAsked(now); try++ {
+	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != deletionRequested(now); try++ {
 		left = slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
 		annotations := map[string]any{askedAnnotation: nil} // a user may keep, then delete, and then keep
 		if asked {

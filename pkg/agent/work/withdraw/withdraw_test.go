@@ -71,7 +71,7 @@ func (w *world) configMap(name string, finalizers []string, owners ...apply.Owne
 // record creates the record of a work, which names these objects.
 func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	w.Helper()
-	r, err := w.memory.Make(w.Context(), work, nil, false)
+	r, err := w.memory.Ensure(w.Context(), work, nil, false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	for _, t := range objects {
 		resources = append(resources, memory.AppliedResource{Target: t})
 	}
-	if err := w.memory.Remember(w.Context(), r, resources); err != nil {
+	if err := w.memory.SetResources(w.Context(), r, resources); err != nil {
 		w.Fatal(err)
 	}
 	return r.Owner
@@ -324,7 +324,7 @@ func TestRecords(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")
 	other := memory.NewApplied(w.client, memory.HubHash("other"+t.Name()), "other")
-	if _, err := other.Make(t.Context(), "w", nil, false); err != nil {
+	if _, err := other.Ensure(t.Context(), "w", nil, false); err != nil {
 		t.Fatal(err)
 	}
 	forged := w.record("forged")

@@ -96,8 +96,8 @@ type decision struct {
 	why error
 	// because is why access is granted again, for the log.
 	because string
-	// takeBack reports whether the cluster may have objects that must be deleted.
-	takeBack bool
+	// mustRevoke is whether the cluster may have objects that must be deleted.
+	mustRevoke bool
 	// forced reports whether an annotation of the request requests this, which can be removed.
 	forced bool
 	// again is the time until the next reconcile, unless something changes before. 0 with a why means a growing delay.
@@ -119,16 +119,16 @@ func decide(s *observation) (d decision) {
 	denied := ar.Status.IsDenied() || d.deny
 	switch {
 	case (s.own.Begun(ar) || d.hold) && (s.deleted() || denied):
-		return s.ending(d)
+		return s.decideRevocation(d)
 	case s.deleted() || denied || !v1alpha1.IsPrepared(ar) || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, s.own.Name):
 		d.do = leave
 		return d
 	}
-	return s.giving(d)
+	return s.decideGrant(d)
 }
 
-// ending decides about a request whose access ends for good.
-func (s *observation) ending(d decision) decision {
+// decideRevocation decides about a request whose access ends for good.
+func (s *observation) decideRevocation(d decision) decision {
 	d.do = end
 	said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 	switch {
@@ -136,23 +136,23 @@ func (s *observation) ending(d decision) decision {
 		d.why = s.noCluster
 		return d
 	case s.noCluster != nil:
-		return d.explain(takingBack(s.noCluster))
+		return d.explain(revokeError(s.noCluster))
 	case answer.MayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
 	// To end what has been withdrawn, the cluster need not be reached, which may belong to another Cluster. The provider is called again: the Cluster
 	// may have got it back.
 	case s.closer == nil:
 		d.do = look
 		return d
-	case s.closer.withheld != nil && says(said, s.closer.withheld):
+	case s.closer.withheld != nil && hasReason(said, s.closer.withheld):
 		d.why = s.closer.withheld
 		return d
 	}
-	d.takeBack = true
+	d.mustRevoke = true
 	return d
 }
 
-// giving decides about a request for access.
-func (s *observation) giving(d decision) decision {
+// decideGrant decides about a request for access.
+func (s *observation) decideGrant(d decision) decision {
 	c := s.closer
 	switch {
 	case errors.Is(s.noCluster, errNotOurs):
@@ -175,7 +175,7 @@ func (s *observation) giving(d decision) decision {
 		}
 		said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 		d.do, d.why, d.again = withdraw, c.withheld, clusterprovider.ResyncInterval
-		d.takeBack = !says(said, c.withheld) || said.ObservedGeneration != s.ar.Generation
+		d.mustRevoke = !hasReason(said, c.withheld) || said.ObservedGeneration != s.ar.Generation
 		return d
 	}
 	do, because, renewal := s.inPlace()
@@ -213,7 +213,7 @@ func (s *observation) inPlace() (do action, because string, renewal time.Time) {
 	// The status has what the access was granted for. The Secret does not count: its writers could write anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
 		return grant, "its current spec has not been granted", renewal
-	case its.err != nil || !s.own.MadeFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
+	case its.err != nil || !s.own.CreatedFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
 		return grant, "its Secret is missing or was changed", renewal
 	// A changed endpoint makes the kubeconfig useless. While the endpoint is unknown, the existing one is the best.
 	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
@@ -227,7 +227,7 @@ func (s *observation) inPlace() (do action, because string, renewal time.Time) {
 		return grant, "its source of short-lived tokens is missing or was changed", renewal
 	}
 	created, expires, ok := answer.Lifetime(its.Secret)
-	if !ok || answer.Outlives(ar, s.own.EndOfTokens(its, expires), s.now) {
+	if !ok || answer.Outlives(ar, s.own.TokensExpire(its, expires), s.now) {
 		return grant, "its token outlives the request, or has no expiration time", renewal
 	}
 	renewal = answer.RenewalOf(ar, created, expires)
@@ -239,7 +239,7 @@ func (s *observation) inPlace() (do action, because string, renewal time.Time) {
 
 // refused returns why a request cannot be granted, as far as that is known without its cluster.
 func (s *observation) refused() error {
-	if end, ends := answer.EndOf(s.ar); ends && !s.now.Before(end) {
+	if end, ends := answer.DeletionTime(s.ar); ends && !s.now.Before(end) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the request expired at %s",
 			end.UTC().Format(time.RFC3339)))
 
@@ -256,7 +256,7 @@ func (s *observation) refused() error {
 		if client.IgnoreNotFound(secret.err) != nil {
 			return secret.err
 		}
-		if !apierrors.IsNotFound(secret.err) && !s.own.MadeFor(s.ar, secret.Secret) {
+		if !apierrors.IsNotFound(secret.err) && !s.own.CreatedFor(s.ar, secret.Secret) {
 			return answer.NotManaged(secret.Secret)
 		}
 	}
@@ -274,7 +274,7 @@ func (s *observation) stillValid() bool {
 		return false
 	}
 	_, expires, ok := answer.Lifetime(its.Secret)
-	return s.own.MadeFor(s.ar, its.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
+	return s.own.CreatedFor(s.ar, its.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
 }
 
 func (s *observation) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
@@ -301,7 +301,7 @@ func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	switch hub.ReasonOf(why, "") {
 	case hub.ReasonNotManaged, hub.ReasonOIDCNotSupported, hub.ReasonOIDCConflict, hub.ReasonOIDCPrefixRefused, hub.ReasonOIDCIssuerRefused,
 		hub.ReasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
-		d.takeBack = isNew(ar)
+		d.mustRevoke = isNew(ar)
 	}
 	return d
 }
@@ -315,8 +315,8 @@ func (d decision) alsoFailed(failure error) decision {
 	return d
 }
 
-// takingBack wraps an error of revoking access.
-func takingBack(failure error) error { return fmt.Errorf("revoking access: %w", failure) }
+// revokeError wraps an error of revoking access.
+func revokeError(failure error) error { return fmt.Errorf("revoking access: %w", failure) }
 
 // isNew reports whether the current generation of a request has not been granted.
 func isNew(ar *v1alpha1.AccessRequest) bool {
@@ -324,8 +324,8 @@ func isNew(ar *v1alpha1.AccessRequest) bool {
 	return given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation
 }
 
-// says reports whether a condition has the reason why a Cluster does not have its cluster, without a failure: then no access remains to revoke.
-func says(said *metav1.Condition, why error) bool {
+// hasReason reports whether a condition has the reason why a Cluster does not have its cluster, without a failure: then no access remains to revoke.
+func hasReason(said *metav1.Condition, why error) bool {
 	return said != nil && said.Reason == hub.ReasonClusterNotHeld && said.Message == why.Error()
 }
 

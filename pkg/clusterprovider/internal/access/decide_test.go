@@ -77,7 +77,7 @@ func byOIDC() *observation {
 	s := granted()
 	s.ar.Spec.Token, s.ar.Spec.OIDC = nil, &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://corp"}}
 	delete(s.closer.answer.Data, v1alpha1.SecretKeyExpirationTimestamp)
-	trust.Say(s.ar, true)
+	trust.Record(s.ar, true)
 	return s
 }
 
@@ -130,7 +130,7 @@ func (d decision) String() string {
 	if d.why != nil {
 		words = append(words, ": "+hub.ReasonOf(d.why, d.why.Error()))
 	}
-	if d.takeBack {
+	if d.mustRevoke {
 		words = append(words, ", take back")
 	}
 	if d.forced {

@@ -16,31 +16,31 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// giving prevents that access to a cluster is granted while the cluster is withdrawn from its Cluster: each Cluster has a lock, by UID, which grants
+// granting prevents that access to a cluster is granted while the cluster is withdrawn from its Cluster: each Cluster has a lock, by UID, which grants
 // share.
-type giving struct{ locks sync.Map }
+type granting struct{ locks sync.Map }
 
-func (g *giving) of(uid types.UID) *sync.RWMutex {
+func (g *granting) of(uid types.UID) *sync.RWMutex {
 	lock, _ := g.locks.LoadOrStore(uid, &sync.RWMutex{})
 	return lock.(*sync.RWMutex)
 }
 
 // Begin prevents that the cluster of a Cluster is withdrawn until the returned function is called, which can be called several times. It returns
 // false if the cluster is being withdrawn: waiting would delay other clusters, which share the workers.
-func (g *giving) Begin(uid types.UID) (given func(), ok bool) {
+func (g *granting) Begin(uid types.UID) (given func(), ok bool) {
 	lock := g.of(uid)
 	return sync.OnceFunc(lock.RUnlock), lock.TryRLock()
 }
 
 // End prevents that access to a cluster is granted while it is withdrawn from its Cluster, until the returned function is called. It does not wait:
 // it returns false while access is being granted.
-func (g *giving) End(uid types.UID) (ended func(), ok bool) {
+func (g *granting) End(uid types.UID) (ended func(), ok bool) {
 	lock := g.of(uid)
 	return lock.Unlock, lock.TryLock()
 }
 
-// withheld returns an error with the reason ClusterNotHeld if the Cluster no longer has its cluster.
-func withheld(ctx context.Context, provider clusterprovider.Provider, cluster *v1alpha1.Cluster) error {
+// notHeldError returns an error with the reason ClusterNotHeld if the Cluster no longer has its cluster.
+func notHeldError(ctx context.Context, provider clusterprovider.Provider, cluster *v1alpha1.Cluster) error {
 	withdrawer, ok := provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() { // the deletion of a Cluster ends its access anyway
 		return nil

@@ -36,14 +36,14 @@ func (r *Reconciler) grant(ctx context.Context, s *observation) (*given, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.hold(ctx, ar); err != nil {
+	if err := r.addFinalizer(ctx, ar); err != nil {
 		return nil, err
 	}
 	wanted, err := rights.Of(ar, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.endOldTokens(ctx, s, t, name); err != nil {
+	if err := r.revokeOldTokens(ctx, s, t, name); err != nil {
 		return nil, err
 	}
 	keep := wanted.Objects
@@ -60,7 +60,7 @@ func (r *Reconciler) grant(ctx context.Context, s *observation) (*given, error) 
 			return nil, err
 		}
 	}
-	if err := t.Make(ctx, wanted, have); err != nil {
+	if err := t.ApplyRights(ctx, wanted, have); err != nil {
 		return nil, err
 	}
 	granted := &given{message: "access with the OIDC provider "}
@@ -68,7 +68,7 @@ func (r *Reconciler) grant(ctx context.Context, s *observation) (*given, error) 
 		granted.message += ar.Spec.OIDC.Name
 		err = r.answers.OIDC(ctx, ar, s.cluster, s.closer.config)
 	} else {
-		granted, err = r.giveToken(ctx, s, t, name)
+		granted, err = r.grantToken(ctx, s, t, name)
 	}
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (r *Reconciler) grant(ctx context.Context, s *observation) (*given, error) 
 	return granted, nil
 }
 
-// giveToken issues a token of a ServiceAccount that has the rights.
-func (r *Reconciler) giveToken(ctx context.Context, s *observation, t *target.Target, name string) (*given, error) {
+// grantToken issues a token of a ServiceAccount that has the rights.
+func (r *Reconciler) grantToken(ctx context.Context, s *observation, t *target.Target, name string) (*given, error) {
 	ar, config, created := s.ar, s.closer.config, time.Now()
 	lifetime := answer.LifetimeFor(ar, created)
 	until, err := t.RecordTokens(ctx, r.Identity, name, created.Add(lifetime))
@@ -94,7 +94,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *observation, t *target.Ta
 		return nil, fmt.Errorf("the source of short-lived tokens: %w", err)
 	}
 	r.issuers.Forget(ar.UID)
-	if err := r.issuers.End(ctx, ar, s.cluster); err != nil {
+	if err := r.issuers.Revoke(ctx, ar, s.cluster); err != nil {
 		return nil, err
 	}
 	expires := token.Status.ExpirationTimestamp.Time
@@ -123,11 +123,11 @@ func (r *Reconciler) syncSource(ctx context.Context, s *observation, t *target.T
 	return r.answers.Source(ctx, s.ar, s.closer.config, name, token.Status.Token)
 }
 
-// endOldTokens invalidates tokens of a request that outlive it, with all others of the same ServiceAccount: a token cannot be revoked, but it becomes
+// revokeOldTokens invalidates tokens of a request that outlive it, with all others of the same ServiceAccount: a token cannot be revoked, but it becomes
 // invalid with its ServiceAccount, which is recreated. The ServiceAccount records until when they are valid, because requesters can write the Secret,
 // and delete it.
-func (r *Reconciler) endOldTokens(ctx context.Context, s *observation, t *target.Target, name string) error {
-	if _, ends := answer.EndOf(s.ar); !ends || s.ar.Spec.OIDC != nil {
+func (r *Reconciler) revokeOldTokens(ctx context.Context, s *observation, t *target.Target, name string) error {
+	if _, ends := answer.DeletionTime(s.ar); !ends || s.ar.Spec.OIDC != nil {
 		return nil
 	}
 	account := rights.ServiceAccount(name)
@@ -135,10 +135,10 @@ func (r *Reconciler) endOldTokens(ctx context.Context, s *observation, t *target
 		return client.IgnoreNotFound(err)
 	}
 	expires, had := time.Time{}, s.closer.answer
-	if had.err == nil && r.MadeFor(s.ar, had.Secret) {
+	if had.err == nil && r.CreatedFor(s.ar, had.Secret) {
 		_, expires, _ = answer.Lifetime(had.Secret)
 	}
-	if !answer.Outlives(s.ar, r.EndOfTokens(account, expires), s.now) {
+	if !answer.Outlives(s.ar, r.TokensExpire(account, expires), s.now) {
 		return nil
 	}
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
@@ -151,7 +151,7 @@ func (r *Reconciler) followRoles(ctx context.Context, s *observation) error {
 	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
 		return nil //nolint:nilerr // what was granted is not wrong; the Cluster reports other problems
 	}
-	t, err := target.Soon(s.closer.config, nil)
+	t, err := target.WithShortTimeout(s.closer.config, nil)
 	if err != nil {
 		return err
 	}

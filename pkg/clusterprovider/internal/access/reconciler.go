@@ -42,7 +42,7 @@ type Reconciler struct {
 	// answers are written to the hub.
 	answers *answer.Answers
 	// Giving is shared with the code that withdraws clusters from their Clusters.
-	Giving *giving
+	Giving *granting
 	// roles are those of each cluster, as last observed.
 	roles target.Roles
 	// Leftovers is notified of the requests whose finalizer is removed.
@@ -57,7 +57,7 @@ type Reconciler struct {
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *Reconciler {
 	r := &Reconciler{
 		Identity: own, provider: provider, client: c, Leftovers: leftovers.New(own, provider, c, live),
-		Giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
+		Giving: &granting{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
 	}
 	r.Leftovers.Trust, r.reach = r.issuers.Again, r.targetOf
 	return r
@@ -69,10 +69,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, ar); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	s := r.see(ctx, ar)
+	s := r.observe(ctx, ar)
 	d := decide(s)
 	if err := r.record(ctx, ar, d); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	done := func() {}
 	if d.do == look {
@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, d.why
 		}
 		if err := r.followRoles(ctx, s); err != nil {
-			return hub.Settle(err)
+			return hub.ResultOf(err)
 		}
 	case grant, renew, explain, refuse:
 		return r.reply(ctx, s, d)
@@ -94,13 +94,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		done()
 		return r.withdraw(ctx, s, d)
 	case end:
-		return r.end(ctx, s, d)
+		return r.finalize(ctx, s, d)
 	}
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
-// see reads a request from the caches, and the provider's own record.
-func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *observation {
+// observe reads a request from the caches, and the provider's own record.
+func (r *Reconciler) observe(ctx context.Context, ar *v1alpha1.AccessRequest) *observation {
 	_, trusts := r.provider.(clusterprovider.OIDCTruster)
 	s := &observation{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
 	s.cluster, s.noCluster = r.clusterOf(ctx, ar)
@@ -121,7 +121,7 @@ func (r *Reconciler) readMore(ctx context.Context, s *observation) (done func())
 			}
 			done = given
 		}
-		c.withheld = withheld(ctx, r.provider, s.cluster)
+		c.withheld = notHeldError(ctx, r.provider, s.cluster)
 	}
 	ready := s.cluster != nil && s.cluster.Status.Phase == v1alpha1.StatusPhaseReady
 	if ends || !ready && !s.ar.Status.IsGranted() {
@@ -149,37 +149,37 @@ func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d d
 		}
 	}
 	if d.hold {
-		return r.hold(ctx, ar)
+		return r.addFinalizer(ctx, ar)
 	}
 	return nil
 }
 
 // reply grants access, or does not, and reports it.
 func (r *Reconciler) reply(ctx context.Context, s *observation, d decision) (reconcile.Result, error) {
-	granted, d, err := r.give(ctx, s, d)
+	granted, d, err := r.applyDecision(ctx, s, d)
 	if err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	ar := s.ar
 	if d.forced {
-		if err := hub.EndOperation(ctx, r.client, ar); err != nil {
-			return hub.Settle(err)
+		if err := hub.RemoveOperation(ctx, r.client, ar); err != nil {
+			return hub.ResultOf(err)
 		}
 	}
 	before := ar.DeepCopy()
-	trust.Say(ar, granted != nil)
+	trust.Record(ar, granted != nil)
 	if granted == nil {
 		return r.failed(ctx, before, s, d)
 	}
 	answer.Granted(ar, granted.message, granted.roles)
 	if err := r.answers.Report(ctx, before, ar); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	return reconcile.Result{RequeueAfter: nextCheck(ar, time.Now(), granted.renewal)}, nil
 }
 
-// give does in the cluster what is decided. If that fails, it returns the decision after the failure; the error is a conflict.
-func (r *Reconciler) give(ctx context.Context, s *observation, d decision) (granted *given, then decision, conflict error) {
+// applyDecision grants, renews or revokes access in the cluster, as decided. If that fails, it returns the decision after the failure; the error is a conflict.
+func (r *Reconciler) applyDecision(ctx context.Context, s *observation, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
 		ctrl.LoggerFrom(ctx).V(4).Info("Granting access", "reason", d.because)
 		granted, err := r.grant(ctx, s)
@@ -194,10 +194,10 @@ func (r *Reconciler) give(ctx context.Context, s *observation, d decision) (gran
 	if !errors.As(d.why, &clusterprovider.NotYet{}) { // another request does not change a cluster that is about to trust an issuer
 		r.issuers.Forget(s.ar.UID)
 	}
-	if d.takeBack {
+	if d.mustRevoke {
 		t, err := r.reach(s.closer.config, s.ar, s.cluster)
 		if err == nil {
-			err = r.takeBack(ctx, s.ar, s.cluster, t)
+			err = r.revoke(ctx, s.ar, s.cluster, t)
 		}
 		if err != nil {
 			d = d.alsoFailed(err)
@@ -210,7 +210,7 @@ func (r *Reconciler) give(ctx context.Context, s *observation, d decision) (gran
 func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *observation, d decision) (reconcile.Result, error) {
 	answer.Failed(s.ar, d.why, !s.deleted() && s.stillValid())
 	if err := r.answers.Report(ctx, before, s.ar); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	if d.again == 0 {
 		return reconcile.Result{}, d.why
@@ -250,8 +250,8 @@ func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) 
 	return cluster, nil
 }
 
-// hold adds the finalizer, which remains until the access has been revoked.
-func (r *Reconciler) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+// addFinalizer adds the finalizer, which remains until the access has been revoked.
+func (r *Reconciler) addFinalizer(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return hub.Patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.AccessFinalizer()) })
 }
 

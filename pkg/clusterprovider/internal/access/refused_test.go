@@ -65,13 +65,13 @@ func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 		return &target.Target{Client: r.in, Owner: apply.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)}}, nil
 	}
 	s := r.looksClosely(ctx, ar, r.cluster)
-	_, d, err := r.give(ctx, s, s.giving(decision{}))
+	_, d, err := r.applyDecision(ctx, s, s.decideGrant(decision{}))
 	return cmp.Or(err, d.why)
 }
 
 // looksClosely returns what is observed of a request for a Cluster, independent of the caches.
 func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *observation {
-	s := r.see(ctx, ar)
+	s := r.observe(ctx, ar)
 	s.cluster, s.noCluster = cluster, nil
 	r.readMore(ctx, s)()
 	return s
@@ -133,9 +133,9 @@ func TestRefused_OtherRequestDoesNotAddIssuer(t *testing.T) {
 	}
 	// The end of another, after a restart.
 	r.restarts()
-	trust.Say(good, true)
+	trust.Record(good, true)
 	good.DeletionTimestamp = new(metav1.Now())
-	if err := r.issuers.End(t.Context(), good, r.cluster); err != nil || len(r.truster.asked) != 0 {
+	if err := r.issuers.Revoke(t.Context(), good, r.cluster); err != nil || len(r.truster.asked) != 0 {
 		t.Errorf("after another's end the cluster trusts %v, %v", r.trusted(), err)
 	}
 }
@@ -146,7 +146,7 @@ func TestRefused_RevokesFormerAccess(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	trust.Say(ar, true)
+	trust.Record(ar, true)
 	meta.SetStatusCondition(&ar.Status.Conditions, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: "True", Reason: "Granted", ObservedGeneration: 1})
 	if r.bindings() != 1 || !slices.Equal(r.trusted(), []string{"https://corp"}) {
 		t.Fatalf("%d bindings, trusts %v", r.bindings(), r.trusted())
@@ -172,7 +172,7 @@ func TestRefused_ClaimsAndPrefixesAreDistinct(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	trust.Say(ar, true)
+	trust.Record(ar, true)
 	for name, change := range map[string]func(){
 		"the claims":          func() { oidc.UsernameClaim, oidc.GroupsClaim = new("a"+between+"b"), new("c") },
 		"the claims, quoted":  func() { oidc.UsernameClaim, oidc.GroupsClaim = new(`"a"`+between+`"b"`), new(`"c"`) },
@@ -206,7 +206,7 @@ func TestRevoke_RightsDespiteIssuerError(t *testing.T) {
 	ar.DeletionTimestamp = new(metav1.Now())
 	r.truster.refuses = errors.New("it does not load its configuration")
 	to := &target.Target{Client: r.in, Owner: apply.Owner{Labels: r.AccessLabels(ar)}}
-	if err := r.takeBack(t.Context(), ar, r.cluster, to); err == nil {
+	if err := r.revoke(t.Context(), ar, r.cluster, to); err == nil {
 		t.Error("it is let go though its issuer may be trusted")
 	}
 	if n := r.bindings(); n != 0 {
@@ -222,7 +222,7 @@ func TestGrantOIDC_NewIssuerRevokesOldRights(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	trust.Say(ar, true)
+	trust.Record(ar, true)
 	ar.Generation, ar.Spec.OIDC.Issuer, ar.Spec.OIDC.Name = 2, "https://new", "new"
 	r.truster.before = func() {
 		if n := r.bindings(); n > 0 {
@@ -258,10 +258,10 @@ func TestUntrust_IssuerIsRemovedWithRequest(t *testing.T) {
 				if err := r.gives(ar); !errors.Is(err, fails) {
 					return fmt.Errorf("it is given: %w", err)
 				}
-				trust.Say(ar, false)
+				trust.Record(ar, false)
 			}
 			ar.DeletionTimestamp = new(metav1.Now())
-			return r.takeBack(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Owner: apply.Owner{Labels: r.AccessLabels(ar)}})
+			return r.revoke(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Owner: apply.Owner{Labels: r.AccessLabels(ar)}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestUntrust_IssuerIsRemovedWithRequest(t *testing.T) {
 			if err := r.gives(ar); err != nil || len(r.truster.asked) != 1 {
 				t.Fatal(r.trusted(), err)
 			}
-			trust.Say(ar, true)
+			trust.Record(ar, true)
 			if err := r.answers.Delete(t.Context(), ar); err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +304,7 @@ func TestLeftovers_IssuerOfDeletedRequestIsUntrusted(t *testing.T) {
 	}))
 	defer empty.Close()
 	stays, granted := byIssuer("stays", "https://stays", nil, "view"), byIssuer("granted", "https://granted", nil, "view")
-	trust.Say(stays, true)
+	trust.Record(stays, true)
 	r := newRefusing(t, stays, granted)
 	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(granted), granted); err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestInPlace_RequiresRecordedIssuer(t *testing.T) {
 	if do, _, _ := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != grant {
 		t.Error("the cluster does not trust its issuer again")
 	}
-	trust.Say(ar, true)
+	trust.Record(ar, true)
 	if do, _, renewal := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != keep || !renewal.IsZero() {
 		t.Errorf("it is granted again at each look: %v, renewal %v", do, renewal)
 	}
@@ -383,7 +383,7 @@ func TestRefused_WithoutSecretRevokesAll(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	trust.Say(ar, true)
+	trust.Record(ar, true)
 	ar.Generation, ar.Spec.OIDC.Issuer = 2, "https://new"
 	live := interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {

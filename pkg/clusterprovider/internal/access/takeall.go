@@ -24,12 +24,12 @@ func (r *Reconciler) Forget(cluster *v1alpha1.Cluster) {
 	r.Giving.locks.Delete(cluster.UID)
 }
 
-// TakeAll revokes all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.
-func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	if err := r.sayTaken(ctx, cluster); err != nil {
+// RevokeAll revokes all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.
+func (r *Reconciler) RevokeAll(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	if err := r.recordRevocation(ctx, cluster); err != nil {
 		return err
 	}
-	for _, take := range []func(context.Context, *v1alpha1.Cluster) error{r.CloseKnown, r.closeRest} {
+	for _, take := range []func(context.Context, *v1alpha1.Cluster) error{r.RevokeDeleted, r.revokeUncached} {
 		if err := take(ctx, cluster); err != nil {
 			return fmt.Errorf("revoking the access to a withdrawn cluster: %w", err)
 		}
@@ -37,9 +37,9 @@ func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) err
 	return nil
 }
 
-// CloseKnown revokes the remaining access to a cluster whose object was deleted before its AccessRequests: the cluster may live on, and later no
+// RevokeDeleted revokes the remaining access to a cluster whose object was deleted before its AccessRequests: the cluster may live on, and later no
 // object would lead to it.
-func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) error {
+func (r *Reconciler) RevokeDeleted(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list := &v1alpha1.AccessRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) 
 		if err != nil {
 			return err
 		}
-		t, err := target.Soon(config, r.AccessLabels(&ar))
+		t, err := target.WithShortTimeout(config, r.AccessLabels(&ar))
 		if err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) 
 	return nil
 }
 
-// sayTaken marks all requests of a Cluster as without access, before it is taken. As long as they are marked as granted, that is believed, and access
+// recordRevocation marks all requests of a Cluster as without access, before it is taken. As long as they are marked as granted, that is believed, and access
 // would not be granted again if the Cluster gets the cluster back in between. Requests that are not reconciled, such as ignored ones, are marked as
 // well.
-func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
+func (r *Reconciler) recordRevocation(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) er
 			continue
 		}
 		before := ar.DeepCopy()
-		answer.BeingTaken(ar, cluster)
+		answer.RecordRevoking(ar, cluster)
 		if err := hub.PatchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) er
 	return nil
 }
 
-// closeRest revokes access that the caches do not have, or not as such: the objects in the cluster show what was granted for which Cluster.
-func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) error {
+// revokeUncached revokes access that the caches do not have, or not as such: the objects in the cluster show what was granted for which Cluster.
+func (r *Reconciler) revokeUncached(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) e
 			return err
 		}
 	}
-	t, err := target.Soon(config, nil)
+	t, err := target.WithShortTimeout(config, nil)
 	if err != nil {
 		return err
 	}

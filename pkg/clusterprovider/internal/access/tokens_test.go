@@ -81,7 +81,7 @@ func TestDeleteOldTokens_OnlyOutlivingTheirRequest(t *testing.T) {
 		r := New(own, nil, nil, server.Build(), &events.FakeRecorder{})
 		s := &observation{own: own, now: now, ar: ar, closer: &closer{}}
 		s.closer.answer.Secret, s.closer.answer.err = r.answers.Secret(t.Context(), hub.AnswerName(ar))
-		if err := r.endOldTokens(t.Context(), s, to, own.Hash(ar)); err != nil {
+		if err := r.revokeOldTokens(t.Context(), s, to, own.Hash(ar)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(account), &corev1.ServiceAccount{})

@@ -228,7 +228,7 @@ func TestWithdraw_ReturningClusterIsGrantedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status = l.ar.Status })
-		if err := l.TakeAll(t.Context(), l.cluster); err == nil { // it is interrupted
+		if err := l.RevokeAll(t.Context(), l.cluster); err == nil { // it is interrupted
 			t.Fatal("the cluster answers")
 		}
 		// The Cluster has its cluster again, and its provider reconciles the request like any other.

@@ -115,7 +115,7 @@ func (r *Answers) write(ctx context.Context, secret *corev1.Secret, ar *v1alpha1
 	if err != nil {
 		return err
 	}
-	if !r.MadeFor(ar, have) {
+	if !r.CreatedFor(ar, have) {
 		return NotManaged(have)
 	}
 	have.Annotations, have.Data = secret.Annotations, secret.Data
@@ -141,7 +141,7 @@ func (r *Answers) Delete(ctx context.Context, ar *v1alpha1.AccessRequest) error 
 // deleteOne deletes a Secret, if it was created for the request.
 func (r *Answers) deleteOne(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
 	secret, err := r.Secret(ctx, name)
-	if err != nil || !r.MadeFor(ar, secret) {
+	if err != nil || !r.CreatedFor(ar, secret) {
 		return client.IgnoreNotFound(err)
 	}
 	uid := secret.UID

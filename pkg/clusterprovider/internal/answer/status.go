@@ -53,15 +53,15 @@ func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
 	without(ar, hub.ReasonClusterNotHeld, message)
 }
 
-// BeingTaken records on a request that its access will be revoked, before it is.
-func BeingTaken(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) {
+// RecordRevoking records on a request that its access will be revoked, before it is.
+func RecordRevoking(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) {
 	ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	without(ar, hub.ReasonClusterNotReady,
 		fmt.Sprintf("the Cluster '%s': its cluster is being withdrawn, and all access is being revoked", client.ObjectKeyFromObject(cluster)))
 }
 
-// TakenBack records on a denied request that it no longer has access.
-func TakenBack(ar *v1alpha1.AccessRequest) {
+// RecordRevoked records on a denied request that it no longer has access.
+func RecordRevoked(ar *v1alpha1.AccessRequest) {
 	ar.Status.SecretRef = nil
 	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
 	without(ar, hub.ReasonDenied, "the access was revoked")
@@ -88,7 +88,7 @@ func (r *Answers) Report(ctx context.Context, before, ar *v1alpha1.AccessRequest
 		return err
 	}
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionAccess, "GiveAccess")
-	r.tellOfRoles(before, ar)
+	r.reportRoles(before, ar)
 	return nil
 }
 
@@ -99,12 +99,12 @@ func (r *Answers) Roles(ctx context.Context, ar *v1alpha1.AccessRequest, seen ta
 	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
 	}
-	r.tellOfRoles(before, ar)
+	r.reportRoles(before, ar)
 	return nil
 }
 
-// tellOfRoles records an event when roles are missing, or missing roles exist again. It records none if all exist from the start.
-func (r *Answers) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
+// reportRoles records an event when roles are missing, or missing roles exist again. It records none if all exist from the start.
+func (r *Answers) reportRoles(before, ar *v1alpha1.AccessRequest) {
 	if meta.FindStatusCondition(before.Status.Conditions, clusterprovider.ConditionRoles) == nil &&
 		meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionRoles) {
 		return

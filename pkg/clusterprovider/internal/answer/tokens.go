@@ -24,8 +24,8 @@ const (
 	renewAfter, renewSpread = 0.80, 0.05
 )
 
-// EndOf returns the time when a request is deleted by its ttl, and false if it has none.
-func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
+// DeletionTime returns the time when a request is deleted by its ttl, and false if it has none.
+func DeletionTime(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 	if ar.Spec.TTL == nil {
 		return time.Time{}, false
 	}
@@ -35,7 +35,7 @@ func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 // LifetimeFor returns the lifetime to request for a token. It does not exceed the end of the request, so that the token is useless after that, even
 // if no provider runs that revokes the access.
 func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
-	if end, ends := EndOf(ar); ends {
+	if end, ends := DeletionTime(ar); ends {
 		return min(TokenLifetime, max(minTokenLifetime, end.Sub(now).Truncate(time.Second)))
 	}
 	return TokenLifetime
@@ -43,7 +43,7 @@ func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 
 // Outlives reports whether tokens that are valid until then outlive their request, such as after the ttl was shortened.
 func Outlives(ar *v1alpha1.AccessRequest, until, now time.Time) bool {
-	end, ends := EndOf(ar)
+	end, ends := DeletionTime(ar)
 	return ends && until.After(now.Add(max(end.Sub(now), minTokenLifetime)+clockSkew))
 }
 
@@ -62,7 +62,7 @@ func unixSeconds(data []byte) (time.Time, bool) {
 // RenewalOf returns the time when a token must be renewed; zero if it is valid until the request ends. It is computed from the request, so a restart
 // changes nothing.
 func RenewalOf(ar *v1alpha1.AccessRequest, created, expires time.Time) time.Time {
-	if end, ends := EndOf(ar); ends && !expires.Before(end.Add(-clockSkew)) {
+	if end, ends := DeletionTime(ar); ends && !expires.Before(end.Add(-clockSkew)) {
 		return time.Time{}
 	}
 	h := fnv.New32a()

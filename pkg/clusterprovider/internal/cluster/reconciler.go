@@ -108,8 +108,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case v1alpha1.OperationAnnotationValueIgnore:
 		return r.withdrawIgnored(ctx, cluster, profile)
 	case v1alpha1.OperationAnnotationValueReconcile:
-		if err := hub.EndOperation(ctx, r.client, cluster); err != nil {
-			return hub.Settle(err)
+		if err := hub.RemoveOperation(ctx, r.client, cluster); err != nil {
+			return hub.ResultOf(err)
 		}
 	}
 	if cluster.DeletionTimestamp.IsZero() {
@@ -133,12 +133,12 @@ func (r *Reconciler) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (
 // ensure reconciles a cluster with its object.
 func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.AddFinalizer(cluster, r.ClusterFinalizer()) }); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	state, failure := r.provider.Ensure(ctx, cluster.DeepCopy(), profile)
 	if failure == nil {
 		if err := hub.Patch(ctx, r.client, cluster, func() { r.describe(cluster, state) }); err != nil {
-			return hub.Settle(err)
+			return hub.ResultOf(err)
 		}
 	}
 	before := cluster.DeepCopy()
@@ -157,7 +157,7 @@ func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		hub.SetCondition(&cluster.Status.Status, cluster.Generation, condition)
 	}
 	if err := r.report(ctx, before, cluster, readiness(state, failure)); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	if failure != nil {
 		return reconcile.Result{}, failure
@@ -238,7 +238,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		err := r.report(ctx, before, cluster, metav1.Condition{
 			Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion, Message: "the cluster will be deleted",
 		})
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	ended, ok := r.access.Giving.End(cluster.UID)
 	if !ok {
@@ -247,7 +247,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 	defer ended()
 	closing, cancel := context.WithTimeout(ctx, closeAllTimeout)
 	defer cancel()
-	if err := r.access.CloseKnown(closing, cluster); err != nil {
+	if err := r.access.RevokeDeleted(closing, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Revoking the access to the cluster failed", "reason", err.Error())
 	}
 	r.access.Leftovers.SearchLast(ctx, cluster)
@@ -257,7 +257,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		if err == nil {
 			r.access.Forget(cluster)
 		}
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "the Cluster has no finalizers of other controllers",
@@ -269,7 +269,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		ready.Reason, ready.Message = hub.ReasonProviderError, failure.Error()
 	}
 	if err := r.report(ctx, before, cluster, ready); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	if failure != nil {
 		return reconcile.Result{}, failure

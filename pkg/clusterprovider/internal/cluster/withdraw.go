@@ -30,13 +30,13 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, st
 	defer ended()
 	ctx, cancel := context.WithTimeout(ctx, closeAllTimeout)
 	defer cancel()
-	if err := r.access.TakeAll(ctx, cluster); apierrors.IsConflict(err) {
-		return hub.Settle(err)
+	if err := r.access.RevokeAll(ctx, cluster); apierrors.IsConflict(err) {
+		return hub.ResultOf(err)
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := state.Release(ctx); err != nil {
-		return hub.Settle(err)
+		return hub.ResultOf(err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Withdrew the cluster from its Cluster and revoked all access to it", "reason", state.Info)
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil

@@ -139,8 +139,8 @@ func TokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
 }
 
-// MadeFor reports whether a Secret was created by this provider for a request.
-func (i Identity) MadeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
+// CreatedFor reports whether a Secret was created by this provider for a request.
+func (i Identity) CreatedFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
 	for label, value := range i.OwnLabels() {
 		if secret.Labels[label] != value {
 			return false
@@ -149,9 +149,9 @@ func (i Identity) MadeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) boo
 	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == TokenSourceName(ar)
 }
 
-// EndOfTokens returns the time until which the tokens of an object are valid, by our own clock, from an annotation. Objects of earlier versions do
+// TokensExpire returns the time until which the tokens of an object are valid, by our own clock, from an annotation. Objects of earlier versions do
 // not have it: then it returns otherwise.
-func (i Identity) EndOfTokens(object client.Object, otherwise time.Time) time.Time {
+func (i Identity) TokensExpire(object client.Object, otherwise time.Time) time.Time {
 	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[i.TokensUntilAnnotation()])
 	if err != nil {
 		return otherwise

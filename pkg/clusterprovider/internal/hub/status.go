@@ -48,8 +48,8 @@ func Operation(object client.Object) string {
 	return object.GetAnnotations()[v1alpha1.OperationAnnotation]
 }
 
-// EndOperation removes the annotation that requests a reconciliation.
-func EndOperation(ctx context.Context, c client.Client, object client.Object) error {
+// RemoveOperation removes the annotation that requests a reconciliation.
+func RemoveOperation(ctx context.Context, c client.Client, object client.Object) error {
 	return Patch(ctx, c, object, func() {
 		annotations := object.GetAnnotations()
 		delete(annotations, v1alpha1.OperationAnnotation)
@@ -76,8 +76,8 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	return c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// Settle returns the result of a reconcile whose write failed. That the object changed or was deleted is not an error.
-func Settle(err error) (reconcile.Result, error) {
+// ResultOf returns the result of a reconcile whose write failed. That the object changed or was deleted is not an error.
+func ResultOf(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictInterval}, nil
 	}

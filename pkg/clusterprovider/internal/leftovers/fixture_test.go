@@ -99,7 +99,7 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 	to := &target.Target{Client: s.in, Owner: apply.Owner{Labels: by.AccessLabels(ar), Origin: by.Origin(ar, s.cluster)}}
 	have, err := to.Cleanup(s.t.Context(), wanted.Objects)
 	if err == nil {
-		err = to.Make(s.t.Context(), wanted, have)
+		err = to.ApplyRights(s.t.Context(), wanted, have)
 	}
 	if err != nil {
 		s.t.Fatal(err)

@@ -125,7 +125,7 @@ func (r *Leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 	if err != nil {
 		return err
 	}
-	t, err := target.Soon(config, nil)
+	t, err := target.WithShortTimeout(config, nil)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			if ar == nil || r.cached(ctx, ar) {
 				continue
 			}
-			made, err := r.made(ctx, c, object, ar)
+			made, err := r.isCreatedFor(ctx, c, object, ar)
 			if err == nil && !made {
 				strange = append(strange, apply.IDOf(object).String())
 			}
@@ -189,7 +189,7 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 			if ar == nil {
 				continue
 			}
-			made, err := r.made(ctx, c, object, ar)
+			made, err := r.isCreatedFor(ctx, c, object, ar)
 			if err == nil && made {
 				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 			}
@@ -238,10 +238,10 @@ func (r *Leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 	return err == nil && now.UID == cluster.UID, err
 }
 
-// made reports whether an object can only have been created by the provider for a request. Users who can label another user's object must not get it
+// isCreatedFor reports whether an object can only have been created by the provider for a request. Users who can label another user's object must not get it
 // deleted that way. The hash of the request is in all names that the provider assigns, and where the request assigns a name to its rights, in the
 // subject that they are bound to. Roles with such names stay: without a binding they grant no rights.
-func (r *Leftovers) made(
+func (r *Leftovers) isCreatedFor(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
 	account := rights.ServiceAccount(r.Hash(ar))
@@ -279,7 +279,7 @@ func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRe
 		return err
 	}
 	of := string(secret.Data[v1alpha1.TokenSourceAccessRequestKey])
-	if !r.MadeFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
+	if !r.CreatedFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
 		return nil
 	}
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))

@@ -42,8 +42,8 @@ type Target struct {
 	apply.Owner
 }
 
-// Soon returns a cluster with a short response timeout, such as one that is being deleted or searched.
-func Soon(config *rest.Config, labels client.MatchingLabels) (*Target, error) {
+// WithShortTimeout returns a cluster with a short response timeout, such as one that is being deleted or searched.
+func WithShortTimeout(config *rest.Config, labels client.MatchingLabels) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = soon
 	return New(config, apply.Owner{Labels: labels})
@@ -65,8 +65,8 @@ func (t *Target) applier() *apply.Applier {
 	return &apply.Applier{Client: t.Client, Owner: t.Owner, Strategy: apply.Update}
 }
 
-// Make applies objects, in order; have are the existing ones.
-func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[apply.ID]client.Object) error {
+// ApplyRights applies the objects of rights, in order; have are the existing ones.
+func (t *Target) ApplyRights(ctx context.Context, wanted *rights.Rights, have map[apply.ID]client.Object) error {
 	err := t.applier().ApplyAll(ctx, wanted.Objects, have, wanted.Namespaces...)
 	var notOurs *apply.NotOurs
 	var recreating *apply.Recreating

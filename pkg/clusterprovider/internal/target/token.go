@@ -49,7 +49,7 @@ func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime t
 		}
 	}
 	meta := rights.ServiceAccount(v1alpha1.TokenMinterServiceAccount).ObjectMeta
-	err := minter.Make(ctx, &rights.Rights{Namespaces: []string{meta.Namespace}, Objects: []client.Object{
+	err := minter.ApplyRights(ctx, &rights.Rights{Namespaces: []string{meta.Namespace}, Objects: []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta},
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{corev1.GroupName}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
@@ -77,7 +77,7 @@ func (t *Target) RecordTokens(ctx context.Context, own hub.Identity, name string
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 		return time.Time{}, err
 	}
-	if recorded := own.EndOfTokens(account, time.Time{}); recorded.After(until) {
+	if recorded := own.TokensExpire(account, time.Time{}); recorded.After(until) {
 		return recorded, nil
 	}
 	return until, hub.Patch(ctx, t, account, func() {

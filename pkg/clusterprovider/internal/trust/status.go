@@ -27,8 +27,8 @@ func trustRank(ar *v1alpha1.AccessRequest) int {
 	return 1
 }
 
-// Say records on a request what the cluster trusts because of it, after access was granted for its current spec, or not.
-func Say(ar *v1alpha1.AccessRequest, given bool) {
+// Record records on a request what the cluster trusts because of it, after access was granted for its current spec, or not.
+func Record(ar *v1alpha1.AccessRequest, given bool) {
 	forget(ar, given)
 	if given {
 		remember(ar)

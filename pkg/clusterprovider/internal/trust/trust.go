@@ -50,9 +50,9 @@ func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster
 	return r.notify(ctx, cluster, ar)
 }
 
-// End ends the trust in what a request no longer requests, if its status records any. The Secret does not count: the requester can write and
+// Revoke ends the trust in what a request no longer requests, if its status records any. The Secret does not count: the requester can write and
 // delete it.
-func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
+func (r *Issuers) Revoke(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
 		return nil
 	}

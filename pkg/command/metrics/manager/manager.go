@@ -28,7 +28,7 @@ var None = metricsserver.Options{BindAddress: metrics.Off}
 // with tokens of the manager's API server.
 func Add(ctx context.Context, mgr ctrl.Manager, o metrics.Options) error {
 	server := metrics.New(o, promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
-	if o.Asks() {
+	if o.AuthenticatesClients() {
 		if err := server.Use(mgr.GetConfig()); err != nil {
 			return err
 		}
@@ -44,9 +44,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o metrics.Options) error {
 	return mgr.Add(&ctrlmanager.Server{Name: "metrics", Server: server.HTTP(), Listener: listener, ShutdownTimeout: &soon})
 }
 
-// Asked returns the resources that the program needs the right to create.
-func Asked(o metrics.Options) []schema.GroupVersionResource {
-	if !o.Asks() {
+// CreatedResources returns the resources that the program needs the right to create.
+func CreatedResources(o metrics.Options) []schema.GroupVersionResource {
+	if !o.AuthenticatesClients() {
 		return nil
 	}
 	return []schema.GroupVersionResource{

@@ -48,9 +48,9 @@ func (p *pass) mark(ctx context.Context, request *v1alpha1.ClusterRequest) error
 	return err
 }
 
-// lapse deletes a request whose ClusterRequest does not give access any more. Its provider revokes the access. A denial would be wrong: it is
+// deleteLapsed deletes a request whose ClusterRequest does not give access any more. Its provider revokes the access. A denial would be wrong: it is
 // permanent, and programs that request access again expect to be able to do so.
-func (p *pass) lapse(ctx context.Context) error {
+func (p *pass) deleteLapsed(ctx context.Context) error {
 	if p.access.Spec.RequestRef == nil || p.access.Spec.ClusterRef == nil || !p.access.DeletionTimestamp.IsZero() {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (f *fixture) granted(t *testing.T, name string) *v1alpha1.AccessRequest {
 		t.Fatal(err)
 	}
 	got, _ := f.reconcile(t, name)
-	if !f.isTaken(got) {
+	if !f.hasProvider(got) {
 		t.Fatalf("not prepared: %+v", got.Status)
 	}
 	got.Status.Phase, got.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, got.Generation
@@ -288,7 +288,7 @@ func TestLapse_StaleCache(t *testing.T) {
 	got := f.granted(t, "a")
 	f.client, f.live = late.Client, f.Client
 	p := &pass{Reconciler: f.Reconciler, access: got}
-	if err := p.lapse(t.Context()); err != nil {
+	if err := p.deleteLapsed(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

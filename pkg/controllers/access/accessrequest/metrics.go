@@ -59,7 +59,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 }
 
 func (m *metrics) observe(c kit.Change[*v1alpha1.AccessRequest]) {
-	m.Tell(c)
+	m.Observe(c)
 	// A request that is granted again after a change has the phase Pending in between.
 	if c.Before != nil && c.After != nil && !c.Before.Status.IsGranted() && c.After.Status.IsGranted() && c.After.Generation == 1 {
 		m.took.Observe(time.Since(c.After.CreationTimestamp.Time).Seconds())

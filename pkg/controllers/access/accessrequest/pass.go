@@ -48,8 +48,8 @@ func (p *pass) steps() []kit.Step {
 	return []kit.Step{
 		{Name: "skip requests that are not selected", Do: p.checkSelected},
 		{Name: "delete the request after its ttl", Do: p.expire},
-		{Name: "delete the request after its ClusterRequest", Do: p.lapse},
-		{Name: "skip requests that a provider has", Do: p.checkTaken},
+		{Name: "delete the request after its ClusterRequest", Do: p.deleteLapsed},
+		{Name: "skip requests that a provider has", Do: p.checkProvider},
 		{Name: "remove the annotation that requests a reconciliation", Do: p.acknowledge},
 		{Name: "report the phase of requests that are denied or being deleted", Do: p.reportEnded},
 		{Name: "find the Cluster", Do: p.findCluster},
@@ -118,9 +118,9 @@ func (p *pass) delete(ctx context.Context, why string) error {
 	return errDone
 }
 
-// checkTaken ends the reconciliation of requests that a provider has.
-func (p *pass) checkTaken(context.Context) error {
-	if !p.isSelected() || p.isTaken(p.access) {
+// checkProvider ends the reconciliation of requests that a provider has.
+func (p *pass) checkProvider(context.Context) error {
+	if !p.isSelected() || p.hasProvider(p.access) {
 		return errDone
 	}
 	return nil

@@ -100,9 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return p.reconcile(ctx)
 }
 
-// isTaken reports whether a provider has the current version of the request. Without a Cluster no provider can act on it, whatever its labels. If
+// hasProvider reports whether a provider has the current version of the request. Without a Cluster no provider can act on it, whatever its labels. If
 // there is a policy, labels are not enough: the author of the request can write them.
-func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
+func (r *Reconciler) hasProvider(access *v1alpha1.AccessRequest) bool {
 	if access.Spec.ClusterRef == nil || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(access, "") {
 		return false
 	}

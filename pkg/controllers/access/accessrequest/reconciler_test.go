@@ -328,13 +328,13 @@ func TestReconcile_ResumesAfterCrashAtEachWrite(t *testing.T) {
 			if err := f.Get(t.Context(), request.NamespacedName, halfway); err != nil {
 				t.Fatal(err)
 			}
-			if f.isTaken(halfway) {
+			if f.hasProvider(halfway) {
 				t.Errorf("a provider acts after %q", f.writes)
 			}
 			f.refuse = func(int) error { return nil }
 			got, _ := f.reconcile(t, "a")
 			wantPending(t, got, metav1.ConditionTrue, "Prepared", `the provider "asdf" is responsible`)
-			if !f.isTaken(got) {
+			if !f.hasProvider(got) {
 				t.Errorf("nobody is responsible after the crash at %d: %+v", crash, got)
 			}
 		}

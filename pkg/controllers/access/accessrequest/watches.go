@@ -105,7 +105,7 @@ func (r *Reconciler) waiting(ctx context.Context, options ...client.ListOption) 
 	r.list(ctx, requests, options...)
 	var waiting []reconcile.Request
 	for i := range requests.Items {
-		if !r.isTaken(&requests.Items[i]) {
+		if !r.hasProvider(&requests.Items[i]) {
 			waiting = append(waiting, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&requests.Items[i])})
 		}
 	}

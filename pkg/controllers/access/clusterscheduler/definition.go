@@ -100,7 +100,7 @@ func (d *ClusterDefinition) adopt(request *v1alpha1.ClusterRequest, existing, cr
 	if !slices.Contains(existing.Spec.Purposes, d.purpose) {
 		existing.Spec.Purposes = append(existing.Spec.Purposes, d.purpose)
 	}
-	hold(request, existing)
+	markHeld(request, existing)
 }
 
 // merged returns the entries of both; the second has precedence.
@@ -111,8 +111,8 @@ func merged(first, second map[string]string) map[string]string {
 	return all
 }
 
-// hold marks a cluster as one that the request has. Other finalizers on an exclusive one are of requests that are gone.
-func hold(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) {
+// markHeld marks a cluster as one that the request has. Other finalizers on an exclusive one are of requests that are gone.
+func markHeld(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) {
 	if cluster.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
 		cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(f string) bool {
 			return strings.HasPrefix(f, v1alpha1.RequestFinalizerOnClusterPrefix)

@@ -29,8 +29,8 @@ type orphans struct{ scheduler *Reconciler }
 func setupOrphans(mgr ctrl.Manager, r *Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("clusterscheduler-orphans").
-		For(&v1alpha1.Cluster{}, builder.WithPredicates(given())).
-		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.clustersHeldBy), builder.WithPredicates(ends())).
+		For(&v1alpha1.Cluster{}, builder.WithPredicates(onCreateOrAssign())).
+		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.clustersHeldBy), builder.WithPredicates(onDelete())).
 		WithOptions(kit.Options(1)).
 		Complete(orphans{scheduler: r})
 }
@@ -94,8 +94,8 @@ func (r *Reconciler) clustersHeldBy(ctx context.Context, request client.Object) 
 	return kit.Requests(ctx, r.client, &v1alpha1.ClusterList{}, client.MatchingFields{holderIndex: string(request.GetUID())})
 }
 
-// given passes events when a cluster exists, and when it is given to a request.
-func given() predicate.Predicate {
+// onCreateOrAssign passes events when a cluster exists, and when it is given to a request.
+func onCreateOrAssign() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*v1alpha1.Cluster).GetRequestUIDs(), e.ObjectNew.(*v1alpha1.Cluster).GetRequestUIDs()
@@ -105,8 +105,8 @@ func given() predicate.Predicate {
 	}
 }
 
-// ends passes events when an object is gone.
-func ends() predicate.Predicate {
+// onDelete passes events when an object is gone.
+func onDelete() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },

@@ -109,7 +109,7 @@ func TestOrphans_SearchedOnAssignment(t *testing.T) {
 		want          bool
 	}{"given": {nil, []string{"a"}, true}, "given on": {[]string{"a"}, []string{"b"}, true}, "left": {[]string{"a", "b"}, []string{"a"}, false}} {
 		e := event.UpdateEvent{ObjectOld: newCluster("foo/a", "p", shared, test.before...), ObjectNew: newCluster("foo/a", "p", shared, test.after...)}
-		if given().Update(e) != test.want {
+		if onCreateOrAssign().Update(e) != test.want {
 			t.Errorf("%s: %t", name, !test.want)
 		}
 	}

@@ -69,7 +69,7 @@ func (p *pass) findHeld(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.take(ctx, cluster)
+	return p.assign(ctx, cluster)
 }
 
 // checkPurpose returns an Outcome if a cluster is needed and the purpose of the request has no definition.
@@ -138,7 +138,7 @@ func (p *pass) choose(ctx context.Context) error {
 		}
 	}
 	p.cluster = candidates[chosen].DeepCopy()
-	return p.take(ctx, p.cluster)
+	return p.assign(ctx, p.cluster)
 }
 
 // create creates a cluster for the request, unless it has one. An existing cluster of the name is adopted, if possible.
@@ -199,9 +199,9 @@ func (p *pass) onlyStale(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return err
 }
 
-// take gives the request a cluster, which must be as it was read.
-func (p *pass) take(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	return p.patch(ctx, cluster, func(c *v1alpha1.Cluster) { hold(p.request, c) })
+// assign gives the request a cluster, which must be as it was read.
+func (p *pass) assign(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	return p.patch(ctx, cluster, func(c *v1alpha1.Cluster) { markHeld(p.request, c) })
 }
 
 // patch changes a cluster that is still as it was read, and waits until the cache has it with the finalizer of the request.

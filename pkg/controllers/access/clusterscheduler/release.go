@@ -37,7 +37,7 @@ func (p *pass) releaseHeld(ctx context.Context) error {
 		// A finalizer on a cluster that the status does not name counts only where the request may have been given the cluster. Otherwise users who
 		// can write Clusters somewhere could prevent the deletion of the request.
 		given := p.request.Status.Cluster == nil && p.definition != nil && p.definition.trusts(cluster.Namespace, p.request)
-		if given && waits(p.request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
+		if given && waits(p.request, cluster) && (deletedWithLast(cluster) || cluster.DeletionTimestamp != nil) {
 			// Without its finalizer, only the status has the cluster to wait for.
 			p.cluster = cluster
 			if err := p.writeStatus(ctx, p.request.Status.Phase, waitingForDeletion(cluster)); err != nil {
@@ -114,7 +114,7 @@ func (r *Reconciler) clustersOf(ctx context.Context, request *v1alpha1.ClusterRe
 // the finalizer, since without it the cluster would not be found again. Both are conditional on the version that was read, so that of two last
 // requests one deletes the cluster.
 func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
-	if goesWithLast(cluster) && cluster.DeletionTimestamp == nil {
+	if deletedWithLast(cluster) && cluster.DeletionTimestamp == nil {
 		asRead := kit.AsRead(cluster)
 		if err := r.client.Delete(ctx, cluster, asRead); err != nil {
 			return kit.IgnoreGone(err)
@@ -132,7 +132,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cluster *v1alpha1.Clus
 	return kit.IgnoreGone(err)
 }
 
-// goesWithLast reports whether a cluster is deleted with the only request that has it.
-func goesWithLast(cluster *v1alpha1.Cluster) bool {
+// deletedWithLast reports whether a cluster is deleted with the only request that has it.
+func deletedWithLast(cluster *v1alpha1.Cluster) bool {
 	return cluster.GetTenancyCount() == 1 && cluster.Labels[v1alpha1.DeleteWithoutRequestsLabel] == "true"
 }

@@ -146,7 +146,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, n *edgev1alpha1.EdgeNode, _
 // observeNode adds a node if it counts: it must be that of an accepted cluster, and not of an earlier one of the same name.
 func (r *Reconciler) observeNode(ctx context.Context, name string) {
 	n, uid := r.nodes[name], r.accepted[name]
-	if n == nil || !IsOf(n, uid) {
+	if n == nil || !BelongsTo(n, uid) {
 		r.engine.DeleteNode(name)
 		return
 	}
@@ -155,8 +155,8 @@ func (r *Reconciler) observeNode(ctx context.Context, name string) {
 	}
 }
 
-// IsOf reports whether a node belongs to the cluster with this UID, and is not being deleted.
-func IsOf(n *edgev1alpha1.EdgeNode, uid any) bool {
+// BelongsTo reports whether a node belongs to the cluster with this UID, and is not being deleted.
+func BelongsTo(n *edgev1alpha1.EdgeNode, uid any) bool {
 	for _, owner := range n.OwnerReferences {
 		if owner.Kind == "ManagedCluster" && owner.Name == n.Name && any(owner.UID) == uid && owner.UID != "" {
 			return n.DeletionTimestamp.IsZero()
@@ -250,7 +250,7 @@ func (r *Reconciler) setPlacement(_ context.Context, p *edgev1alpha1.EdgePlaceme
 		r.states[pair.Key][pair.Node] = edgev1alpha1.PlacementRemoving
 	}
 	r.engine.SetPlaced(pair, placed(p))
-	r.engine.SetFailed(pair, GivenUp(p.Status.Attempts))
+	r.engine.SetFailed(pair, FailedVersions(p.Status.Attempts))
 	q.Add(pairRequest(pair))
 	q.AddAfter(statusRequest(pair.Key), gather)
 }
@@ -271,8 +271,8 @@ func (r *Reconciler) deletePlacement(_ context.Context, p *edgev1alpha1.EdgePlac
 	q.AddAfter(statusRequest(pair.Key), gather)
 }
 
-// GivenUp returns the versions that are not tried again while another one fits.
-func GivenUp(attempts []edgev1alpha1.VersionAttempt) (versions []edge.Failed) {
+// FailedVersions returns the versions that are not tried again while another one fits.
+func FailedVersions(attempts []edgev1alpha1.VersionAttempt) (versions []edge.Failed) {
 	for _, a := range attempts {
 		if a.State == edgev1alpha1.AttemptGivenUp {
 			versions = append(versions, edge.Failed{Org: a.Org, Service: a.Name, Version: a.Version})

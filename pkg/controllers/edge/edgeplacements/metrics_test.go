@@ -20,7 +20,7 @@ func inState(state edgev1alpha1.PlacementState) *edgev1alpha1.EdgePlacement {
 func TestTally_CountsPlacementsByState(t *testing.T) {
 	tally := newTally()
 	for _, object := range []*edgev1alpha1.EdgePlacement{inState(""), inState("Running"), inState("Running"), inState("Mine"), inState("Yours")} {
-		tally.Tell(kit.Change[*edgev1alpha1.EdgePlacement]{After: object})
+		tally.Observe(kit.Change[*edgev1alpha1.EdgePlacement]{After: object})
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(tally)

@@ -24,7 +24,7 @@ import (
 // place creates, updates or deletes the placement of a policy or pattern on a node, as the engine wants.
 func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Result, error) {
 	r.mu.Lock()
-	wanted := r.engine.Wanted(pair)
+	wanted := r.engine.Desired(pair)
 	r.mu.Unlock()
 	p := &edgev1alpha1.EdgePlacement{}
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: pair.Namespace, Name: placementName(pair)}, p)
@@ -40,7 +40,7 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 	}
 	if !there || !slices.Equal(placed(p), wanted) {
 		// The permission is needed to place services. Those that are placed already stay without it.
-		refusal, err := r.mayUse(ctx, pair.Key, wanted)
+		refusal, err := r.checkUse(ctx, pair.Key, wanted)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
@@ -50,7 +50,7 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 	}
 	if !there {
 		p = &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: pair.Namespace, Name: placementName(pair)}}
-		want(p, pair, wanted)
+		setDesired(p, pair, wanted)
 		if err := wrote("create", r.client.Create(ctx, p)); err != nil {
 			return reconcile.Result{}, fmt.Errorf("the EdgePlacement of %s on node %s: %w", pair.Name, pair.Node, err)
 		}
@@ -60,12 +60,12 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 		// These fields are immutable.
 		return reconcile.Result{}, r.remove(ctx, p)
 	}
-	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) { want(p, pair, wanted) })
+	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) { setDesired(p, pair, wanted) })
 	return reconcile.Result{}, kit.IgnoreStale(err)
 }
 
-// want sets the desired state of a placement.
-func want(p *edgev1alpha1.EdgePlacement, pair engine.Pair, wanted []engine.Placed) {
+// setDesired sets the desired state of a placement.
+func setDesired(p *edgev1alpha1.EdgePlacement, pair engine.Pair, wanted []engine.Placed) {
 	labels := maps.Clone(p.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -103,8 +103,8 @@ func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) 
 	return kit.IgnoreStale(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(p))))
 }
 
-// takeStray deletes a placement that does not have the name that the hub gives placements.
-func (r *Reconciler) takeStray(ctx context.Context, key types.NamespacedName) error {
+// deleteStray deletes a placement that does not have the name that the hub gives placements.
+func (r *Reconciler) deleteStray(ctx context.Context, key types.NamespacedName) error {
 	p := &edgev1alpha1.EdgePlacement{}
 	if err := r.client.Get(ctx, key, p); err != nil {
 		return client.IgnoreNotFound(err)

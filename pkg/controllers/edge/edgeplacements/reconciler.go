@@ -141,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	key := engine.Key{Namespace: request.Namespace, Pattern: parts[0] == ofPattern, Name: parts[1]}
 	switch {
 	case parts[0] == stray:
-		return reconcile.Result{}, r.takeStray(ctx, types.NamespacedName{Namespace: request.Namespace, Name: parts[1]})
+		return reconcile.Result{}, r.deleteStray(ctx, types.NamespacedName{Namespace: request.Namespace, Name: parts[1]})
 	case len(parts) == 2:
 		return reconcile.Result{}, kit.IgnoreStale(r.updateStatus(ctx, key))
 	}

@@ -44,10 +44,10 @@ type reviews struct {
 	answers map[review]cachedDecision
 }
 
-// mayUse returns why the author of a policy or pattern may not use one of these services, and reports that in the status.
-func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engine.Placed) (refusal string, err error) {
+// checkUse returns why the author of a policy or pattern may not use one of these services, and reports that in the status.
+func (r *Reconciler) checkUse(ctx context.Context, key engine.Key, services []engine.Placed) (refusal string, err error) {
 	for _, s := range services {
-		refusal, err = r.mayUseOne(ctx, key, s)
+		refusal, err = r.checkUseOne(ctx, key, s)
 		if refusal != "" || err != nil {
 			break
 		}
@@ -67,7 +67,7 @@ func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engi
 	return refusal, nil
 }
 
-func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Placed) (refusal string, err error) {
+func (r *Reconciler) checkUseOne(ctx context.Context, key engine.Key, s engine.Placed) (refusal string, err error) {
 	if s.Org == key.Namespace {
 		return "", nil
 	}

@@ -239,7 +239,7 @@ func fail(one *edgev1alpha1.VersionAttempt, limits *edgev1alpha1.Priority, work 
 // another reports whether the node gets a different version of a service, which has not failed, if this one has.
 func (a *attempts) another(p *edgev1alpha1.EdgePlacement, service int) bool {
 	s := &p.Spec.Services[service]
-	failed := append(edgeplacements.GivenUp(a.list), edge.Failed{Org: s.Org, Service: s.Name, Version: s.Version})
+	failed := append(edgeplacements.FailedVersions(a.list), edge.Failed{Org: s.Org, Service: s.Name, Version: s.Version})
 	next := a.decide(failed)
 	if len(next) <= a.origins[service] {
 		return false
@@ -248,8 +248,8 @@ func (a *attempts) another(p *edgev1alpha1.EdgePlacement, service int) bool {
 	return one.Compatible && !slices.Contains(failed, edge.Failed{Org: s.Org, Service: s.Name, Version: one.Version})
 }
 
-// givenUp returns a suffix for the message of a placement: why it does not have the version that comes first.
-func (a *attempts) givenUp() (text string) {
+// failedSuffix returns a suffix for the message of a placement: why it does not have the version that comes first.
+func (a *attempts) failedSuffix() (text string) {
 	for _, one := range a.list {
 		if one.State != edgev1alpha1.AttemptGivenUp {
 			continue

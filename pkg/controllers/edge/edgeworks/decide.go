@@ -54,7 +54,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 			return nil, "", err
 		}
 	}
-	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.IsOf(d.node, c.UID) {
+	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.BelongsTo(d.node, c.UID) {
 		return nil, "its node does not belong to an accepted cluster", nil
 	}
 	d.sets, err = r.setsOf(ctx, pair.Namespace, c)
@@ -142,7 +142,7 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha
 		}
 		return decisions
 	}
-	return d.attempts.decide(edgeplacements.GivenUp(d.attempts.list)), specs, nil
+	return d.attempts.decide(edgeplacements.FailedVersions(d.attempts.list)), specs, nil
 }
 
 // setsOf returns the sets bound to the namespace that have the cluster.

@@ -76,7 +76,7 @@ func (o Options) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, w := range watches(r.client) {
 		b = b.Watches(w.kind, handler.EnqueueRequestsFromMapFunc(w.concerns))
 	}
-	return b.Complete(kit.ConflictsAreSoonOver(r))
+	return b.Complete(kit.RequeueConflicts(r))
 }
 
 func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return reconcile.Result{}, err
 	case !p.DeletionTimestamp.IsZero():
-		return reconcile.Result{}, r.end(ctx, p)
+		return reconcile.Result{}, r.finalize(ctx, p)
 	}
 	pair, ours := edgeplacements.PairOf(p)
 	if !ours || !hasFinalizer(p) {
@@ -122,7 +122,7 @@ func newReported(state edgev1alpha1.PlacementState, reason, message, work string
 func (t reported) with(d *decided) reported {
 	if d != nil && d.attempts != nil {
 		t.attempts = d.attempts
-		t.message += d.attempts.givenUp()
+		t.message += d.attempts.failedSuffix()
 	}
 	return t
 }
@@ -146,8 +146,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, p *edgev1alpha1.EdgePlace
 	return err
 }
 
-// end deletes the work of a placement that is being deleted, and then removes the placement's finalizer.
-func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
+// finalize deletes the work of a placement that is being deleted, and then removes the placement's finalizer.
+func (r *Reconciler) finalize(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
 	if !hasFinalizer(p) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) err
 	w := &workv1.ManifestWork{}
 	// A live read: with a stale cache, the work would stay forever.
 	err := r.live.Get(ctx, types.NamespacedName{Namespace: p.Spec.Node, Name: workName(key)}, w)
-	if err == nil && isOf(w, key) {
+	if err == nil && belongsTo(w, key) {
 		if err := r.updateStatus(ctx, p, newReported(edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name)); err != nil {
 			return kit.IgnoreStale(err)
 		}
@@ -184,7 +184,7 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName) error 
 	}
 	for i := range works.Items {
 		w := &works.Items[i]
-		if !isOf(w, key) {
+		if !belongsTo(w, key) {
 			continue
 		}
 		if err := r.live.Get(ctx, key, &edgev1alpha1.EdgePlacement{}); !kit.IsGone(err) {

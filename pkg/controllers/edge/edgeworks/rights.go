@@ -18,10 +18,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/kit"
 )
 
-// mayExecute returns the reason why a work without an executor is refused, or an empty string: with the feature gate NilExecutorValidating, the authors
+// checkExecutor returns the reason why a work without an executor is refused, or an empty string: with the feature gate NilExecutorValidating, the authors
 // of the policy or pattern and of each EdgeService it delivers need the permission that the author of a ManifestWorkReplicaSet needs. The permission is
 // checked before each write only, so that a work that was delivered stays if it is revoked.
-func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (refusal string, err error) {
+func (r *Reconciler) checkExecutor(ctx context.Context, node string, d *decided) (refusal string, err error) {
 	if !r.ChecksAgentExecutor {
 		return "", nil
 	}

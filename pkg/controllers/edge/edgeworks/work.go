@@ -74,8 +74,8 @@ func hash(p types.NamespacedName) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// isOf reports whether a work belongs to the placement.
-func isOf(w *workv1.ManifestWork, p types.NamespacedName) bool {
+// belongsTo reports whether a work belongs to the placement.
+func belongsTo(w *workv1.ManifestWork, p types.NamespacedName) bool {
 	return w.Labels[edgev1alpha1.PlacementHashLabel] == hash(p) && w.Annotations[edgev1alpha1.PlacementAnnotation] == p.String()
 }
 
@@ -92,7 +92,7 @@ func (r *Reconciler) syncWork(ctx context.Context, pair engine.Pair, p *edgev1al
 	switch {
 	case kit.IgnoreGone(err) != nil:
 		return reported{}, 0, err
-	case there && !isOf(now, key):
+	case there && !belongsTo(now, key):
 		return taken(now), late, nil
 	case there && !now.DeletionTimestamp.IsZero():
 		return newReported(edgev1alpha1.PlacementPending, reasonBeingGone, "a work with its name is still being removed from the node", ""), 0, nil
@@ -108,10 +108,10 @@ func (r *Reconciler) syncWork(ctx context.Context, pair engine.Pair, p *edgev1al
 	if there && now.Annotations[sourceAnnotation] == source && now.Annotations[digestAnnotation] == manifestworkreplicaset.DigestInCache(now) {
 		return r.observed(ctx, p, d, now)
 	}
-	if refusal, err := r.mayExecute(ctx, pair.Node, d); refusal != "" || err != nil {
+	if refusal, err := r.checkExecutor(ctx, pair.Node, d); refusal != "" || err != nil {
 		return unwritten(reasonNotAllowed, refusal, now).with(d), askAgain, err
 	}
-	w, err := r.make(ctx, pair, p, d)
+	w, err := r.desiredWork(ctx, pair, p, d)
 	if err == nil {
 		w.Annotations[sourceAnnotation] = source
 		err = r.write(ctx, now, there, w)
@@ -215,8 +215,8 @@ func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// make returns the desired work.
-func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement, d *decided) (*workv1.ManifestWork, error) {
+// desiredWork returns the desired work.
+func (r *Reconciler) desiredWork(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement, d *decided) (*workv1.ManifestWork, error) {
 	key := client.ObjectKeyFromObject(p)
 	var parts []delivery.Part
 	removing := d.attempts.removing(p)

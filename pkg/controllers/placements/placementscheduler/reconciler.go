@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: r.round(ctx)}, nil
 	}
 	key := request.NamespacedName
-	w := r.take(ctx, key)
+	w := r.resultFor(ctx, key)
 	if w == nil {
 		r.backoff.Forget(key)
 		return reconcile.Result{}, nil
@@ -188,9 +188,9 @@ func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 	}
 }
 
-// take returns the result for a placement, or nil. If the last one could not be written, or the worker has panicked, the placement is scheduled
+// resultFor returns the result for a placement, or nil. If the last one could not be written, or the worker has panicked, the placement is scheduled
 // again, with what is known now.
-func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
+func (r *Reconciler) resultFor(ctx context.Context, key types.NamespacedName) *work {
 	r.results.Lock()
 	failed := r.taken[key]
 	delete(r.taken, key)

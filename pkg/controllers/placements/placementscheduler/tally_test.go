@@ -22,7 +22,7 @@ func conditioned(status metav1.ConditionStatus) *clusterv1beta1.Placement {
 func TestTally_CountsSatisfiedPlacements(t *testing.T) {
 	tally := newTally()
 	for _, object := range []*clusterv1beta1.Placement{conditioned("True"), conditioned("True"), conditioned("False"), conditioned("Unknown"), {}} {
-		tally.Tell(kit.Change[*clusterv1beta1.Placement]{After: object})
+		tally.Observe(kit.Change[*clusterv1beta1.Placement]{After: object})
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(tally)

@@ -113,8 +113,8 @@ func (s *sharedScheduler) learn(d *clusterv1beta1.PlacementDecision) {
 	})
 }
 
-// learnGone does the same for a decision that does not exist any more.
-func (s *sharedScheduler) learnGone(d *clusterv1beta1.PlacementDecision) {
+// learnDeleted does the same for a decision that does not exist any more.
+func (s *sharedScheduler) learnDeleted(d *clusterv1beta1.PlacementDecision) {
 	s.enqueue(func() {
 		key := client.ObjectKeyFromObject(d)
 		if now := s.hub.Decision(key); now == nil || now.UID != d.UID {

@@ -115,7 +115,7 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *run.Step, now *c
 			r.scheduler.learn(d.DeepCopy())
 		}
 		if kit.IsGone(err) {
-			r.scheduler.learnGone(d)
+			r.scheduler.learnDeleted(d)
 		}
 		if err != nil {
 			return d, err
@@ -144,6 +144,6 @@ func (r *Reconciler) delete(ctx context.Context, w *work, d *clusterv1beta1.Plac
 		return err
 	}
 	delete(w.decisions, d.Name)
-	r.scheduler.learnGone(d)
+	r.scheduler.learnDeleted(d)
 	return nil
 }

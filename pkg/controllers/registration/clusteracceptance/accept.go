@@ -33,7 +33,7 @@ const (
 func (p *pass) acceptance() []kit.Step {
 	return []kit.Step{
 		{Name: "read the record", Do: p.readRecord},
-		{Name: "revoke an earlier acceptance", Do: p.revokeEarlier},
+		{Name: "revoke an earlier acceptance", Do: p.revokePrevious},
 		{Name: "plan the identity", Do: p.planIdentity},
 		{Name: "add the finalizer", Do: p.addFinalizer},
 		{Name: "create the namespace", Do: p.objects.ensureNamespace},
@@ -63,9 +63,9 @@ func (p *pass) readRecord(ctx context.Context) error {
 	return p.readCurrentRecord(ctx)
 }
 
-// revokeEarlier revokes what is left of an earlier acceptance: the record was denied, or is of another cluster with the name. It must be revoked
+// revokePrevious revokes what is left of an earlier acceptance: the record was denied, or is of another cluster with the name. It must be revoked
 // before a new one is written.
-func (p *pass) revokeEarlier(ctx context.Context) error {
+func (p *pass) revokePrevious(ctx context.Context) error {
 	rec := record.Of(p.stored)
 	if rec.Driver == "" || !rec.Revoking && rec.UID == p.cluster.UID {
 		return nil
@@ -97,12 +97,12 @@ func (p *pass) planIdentity(ctx context.Context) error {
 		}
 	}
 	p.planned = planned
-	return p.checkUnheld(ctx)
+	return p.checkIdentityFree(ctx)
 }
 
-// checkUnheld returns an error if another cluster has the planned identity. A cluster that is accepted later does not win because the first one has
+// checkIdentityFree returns an error if another cluster has the planned identity. A cluster that is accepted later does not win because the first one has
 // lost its grant for a moment, if the driver restores it.
-func (p *pass) checkUnheld(ctx context.Context) error {
+func (p *pass) checkIdentityFree(ctx context.Context) error {
 	what := p.identities.exclusive(p.planned)
 	if what == "" {
 		return nil

@@ -25,7 +25,7 @@ import (
 func (o Options) Controller() kit.Controller {
 	clusters, rbac := clusterv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
-	return kit.Controller{Name: reporter, Setup: setup, Rights: append(handedOn(),
+	return kit.Controller{Name: reporter, Setup: setup, Rights: append(rightsToGrant(),
 		kit.On(clusters, "managedclusters", "get", "list", "watch", "patch"),
 		kit.On(clusters, "managedclusters/status", "patch"),
 		kit.On(clusters, "managedclusters/finalizers", "update"),
@@ -50,9 +50,9 @@ func (o Options) Controller() kit.Controller {
 	)}
 }
 
-// handedOn returns the permissions that a process needs to write the ClusterRoles of accepted clusters.
-func handedOn() []kit.Right {
-	rights := kit.HandedOn(append(agentroles.Rules(""), agentroles.ListCSRsRules()...))
+// rightsToGrant returns the permissions that a process needs to write the ClusterRoles of accepted clusters.
+func rightsToGrant() []kit.Right {
+	rights := kit.RightsToGrant(append(agentroles.Rules(""), agentroles.ListCSRsRules()...))
 	for i := range rights {
 		rights[i] = rights[i].By(agentroles.PerClusterComponent)
 	}

@@ -333,7 +333,7 @@ func (f *fixture) has() []string {
 			switch obj := obj.(type) {
 			case *rbacv1.ClusterRole:
 				text += fmt.Sprintf(" rules=%d", len(obj.Rules))
-				if record.IsOn(obj) {
+				if record.HasLegacy(obj) {
 					text += " with the record of an older hub"
 				}
 			case *corev1.ConfigMap:

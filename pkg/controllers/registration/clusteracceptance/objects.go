@@ -130,7 +130,7 @@ func (o *objects) confirmBindingsDeleted(ctx context.Context) error {
 	}
 	// Works of the cluster must be cleaned up.
 	return remaining(bindingInterval, "The RoleBinding %s has finalizers: the controllers that added them remove them after their cleanup. "+
-		"Remaining: %s", key, some(binding.Finalizers))
+		"Remaining: %s", key, shortened(binding.Finalizers))
 }
 
 // delete deletes an object, which may not exist.

@@ -70,8 +70,8 @@ func TestOlderHub_RecordsAreMigratedFirst(t *testing.T) {
 			f.effects, f.killAfter = nil, 1
 			_, _ = f.reconcile("c1")
 			f.restart()
-			if diff := cmp.Diff(before, f.record("c1")); diff != "" || !record.IsOn(f.role("c1")) {
-				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.IsOn(f.role("c1")), diff)
+			if diff := cmp.Diff(before, f.record("c1")); diff != "" || !record.HasLegacy(f.role("c1")) {
+				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.HasLegacy(f.role("c1")), diff)
 			}
 			if want := []string{"create ConfigMap c1"}; !slices.Equal(f.effects, want) || f.cloud.grants["c1"] != 1 || f.cloud.revokes != 0 {
 				t.Errorf("effects %q, %d grants and %d revocations", f.effects, f.cloud.grants["c1"], f.cloud.revokes)
@@ -82,7 +82,7 @@ func TestOlderHub_RecordsAreMigratedFirst(t *testing.T) {
 			}
 			role := clusterRole("c1")
 			err := f.client.Get(t.Context(), client.ObjectKeyFromObject(role), role)
-			if err == nil && (mode == agentroles.Shared || record.IsOn(role)) || client.IgnoreNotFound(err) != nil {
+			if err == nil && (mode == agentroles.Shared || record.HasLegacy(role)) || client.IgnoreNotFound(err) != nil {
 				t.Errorf("the old place: %v, %v", role, err)
 			}
 		}

@@ -63,7 +63,7 @@ func (o *objects) ensureOwnRole(ctx context.Context) error {
 	err := ensure(ctx, o, role, &rbacv1.ClusterRole{}, func(got *rbacv1.ClusterRole) (replace bool) {
 		// By an aggregation rule others would write the rules. The hub's own policy admits no role that has one.
 		got.Rules, got.AggregationRule = role.Rules, nil
-		record.TakeOff(got)
+		record.RemoveLegacy(got)
 		return false
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *objects) denyOwnRole(ctx context.Context) error {
 	_, err := kit.Patch(ctx, o.client, role, func(role *rbacv1.ClusterRole) {
 		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, o.cluster)
 		role.AggregationRule, role.Rules = nil, deniedRules(o.cluster)
-		record.TakeOff(role)
+		record.RemoveLegacy(role)
 	})
 	return err
 }
@@ -127,7 +127,7 @@ func (o *objects) ownRoleExceedsDenied(ctx context.Context) bool {
 	if o.shareRole() {
 		return found || o.cached(ctx, clusterRoleBinding(o.cluster))
 	}
-	return found && (len(role.Rules) > len(deniedRules(o.cluster)) || record.IsOn(role))
+	return found && (len(role.Rules) > len(deniedRules(o.cluster)) || record.HasLegacy(role))
 }
 
 // clusterNameOf returns the name of the cluster of a ClusterRole.

@@ -24,7 +24,7 @@ type records struct {
 // copyCached copies the record of an older hub if the cache shows one that has not been copied.
 func (r records) copyCached(ctx context.Context, cluster string) error {
 	role := clusterRole(cluster)
-	if err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.IsOn(role) {
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.HasLegacy(role) {
 		return kit.IgnoreGone(err)
 	}
 	if stored, err := record.Get(ctx, r.client, cluster); stored != nil || err != nil {
@@ -38,7 +38,7 @@ func (r records) copyCached(ctx context.Context, cluster string) error {
 // written since. The one on the ClusterRole is deleted with it, or with the next change of it (ownrole.go).
 func (r records) copy(ctx context.Context, cluster string) (copied bool, err error) {
 	role := clusterRole(cluster)
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.IsOn(role) {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.HasLegacy(role) {
 		return false, kit.IgnoreGone(err)
 	}
 	stored := record.New(cluster)

@@ -89,14 +89,14 @@ func (p *pass) deleteKind(ctx context.Context, kind schema.GroupVersionKind) err
 	p.pace.checkLeftAfter(after)
 	return remaining(after, "The agent must delete the objects that it applied to the cluster. "+
 		"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
-		"the objects remain in the cluster. Remaining: %ss %s", p.name, kind.Kind, some(names))
+		"the objects remain in the cluster. Remaining: %ss %s", p.name, kind.Kind, shortened(names))
 }
 
 // someNames is the maximum number of names in a message.
 const someNames = 3
 
-// some returns the first of many names, for a message.
-func some(names []string) string {
+// shortened returns the first of many names, for a message.
+func shortened(names []string) string {
 	if len(names) <= someNames {
 		return strings.Join(names, ", ")
 	}

@@ -147,11 +147,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.recordWaiting(object, nil, err.Error())
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, r.answer(ctx, object, parsed)
+	return reconcile.Result{}, r.review(ctx, object, parsed)
 }
 
-// answer decides on a pending request.
-func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
+// review approves or denies a pending request, or leaves it to an admin.
+func (r *Reconciler) review(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
 	if why := r.checkRequester(object, parsed); why != "" {
 		r.recordWaiting(object, nil, why)
 		return nil

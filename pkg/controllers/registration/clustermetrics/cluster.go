@@ -87,9 +87,9 @@ func since(cluster *clusterv1.ManagedCluster, what string) time.Time {
 	return time.Time{}
 }
 
-// endOf returns the end of the certificate of an accepted cluster, or zero if the agent has not reported it. Only its agent knows it, so it is used
+// expiryOf returns the end of the certificate of an accepted cluster, or zero if the agent has not reported it. Only its agent knows it, so it is used
 // for nothing else.
-func endOf(cluster *clusterv1.ManagedCluster) time.Time {
+func expiryOf(cluster *clusterv1.ManagedCluster) time.Time {
 	if cluster == nil || !cluster.Spec.HubAcceptsClient {
 		return time.Time{}
 	}

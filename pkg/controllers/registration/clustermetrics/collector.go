@@ -94,9 +94,9 @@ func newCollector(drivers driver.Drivers) *collector {
 // observe records a change of a cluster.
 func (c *collector) observe(change kit.Change[*clusterv1.ManagedCluster]) {
 	for _, tally := range []*kit.Tally[*clusterv1.ManagedCluster]{c.states, c.conditions, c.pending} {
-		tally.Tell(change)
+		tally.Observe(change)
 	}
-	c.ends.Move(endOf(change.Before), endOf(change.After))
+	c.ends.Move(expiryOf(change.Before), expiryOf(change.After))
 	for reason, moments := range c.waiting {
 		moments.Move(since(change.Before, reason), since(change.After, reason))
 	}

@@ -42,11 +42,11 @@ func FuzzRecord(f *testing.F) {
 		if year := before.Granted.UTC().Year(); year < 1 || year > 9999 {
 			return // the hub writes no such time
 		}
-		if !IsOn(role) || !reflect.DeepEqual(On(role), before) {
+		if !HasLegacy(role) || !reflect.DeepEqual(On(role), before) {
 			t.Errorf("on a ClusterRole it is %+v, want %+v", On(role), before)
 		}
-		TakeOff(role)
-		if IsOn(role) || !maps.Equal(role.Annotations, map[string]string{"example.com/a": "b"}) {
+		RemoveLegacy(role)
+		if HasLegacy(role) || !maps.Equal(role.Annotations, map[string]string{"example.com/a": "b"}) {
 			t.Errorf("on the ClusterRole is left %q", role.Annotations)
 		}
 		before.Write(kept)

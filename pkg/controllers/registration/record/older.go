@@ -8,8 +8,8 @@ import rbacv1 "k8s.io/api/rbac/v1"
 // olderPrefix is the prefix of the annotations in which older hubs stored the record, on the ClusterRole of the cluster.
 const olderPrefix = "registration.clusterhub.dev/"
 
-// IsOn reports whether a ClusterRole has the record of an older hub.
-func IsOn(role *rbacv1.ClusterRole) bool {
+// HasLegacy reports whether a ClusterRole has the record of an older hub.
+func HasLegacy(role *rbacv1.ClusterRole) bool {
 	for _, key := range keys {
 		if _, ok := role.Annotations[olderPrefix+key]; ok {
 			return true
@@ -21,8 +21,8 @@ func IsOn(role *rbacv1.ClusterRole) bool {
 // On returns the record of an older hub from a ClusterRole.
 func On(role *rbacv1.ClusterRole) Record { return read(role.Annotations, olderPrefix) }
 
-// TakeOff removes the record of an older hub from a ClusterRole.
-func TakeOff(role *rbacv1.ClusterRole) {
+// RemoveLegacy removes the record of an older hub from a ClusterRole.
+func RemoveLegacy(role *rbacv1.ClusterRole) {
 	for _, key := range keys {
 		delete(role.Annotations, olderPrefix+key)
 	}

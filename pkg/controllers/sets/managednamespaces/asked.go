@@ -27,7 +27,7 @@ type asked struct {
 	clustersOf, setsOf map[string]sets.Set[string]
 }
 
-func newAsked() *asked {
+func newRequested() *asked {
 	return &asked{
 		index:      membership.New(),
 		namespaces: map[string][]string{},

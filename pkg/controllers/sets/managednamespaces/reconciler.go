@@ -53,7 +53,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func newReconciler(c client.Client) *Reconciler { return &Reconciler{client: c, asked: newAsked()} }
+func newReconciler(c client.Client) *Reconciler { return &Reconciler{client: c, asked: newRequested()} }
 
 // clusters returns the handler of the events of clusters.
 func (r *Reconciler) clusters() handler.EventHandler {

@@ -22,7 +22,7 @@ func conditioned(applied, available metav1.ConditionStatus) *workv1.ManifestWork
 func TestTally_CountsWorksAndLimitsLabels(t *testing.T) {
 	tally := newTally()
 	for _, object := range []*workv1.ManifestWork{conditioned("True", "False"), conditioned("True", "Mine"), {}} {
-		tally.Tell(kit.Change[*workv1.ManifestWork]{After: object})
+		tally.Observe(kit.Change[*workv1.ManifestWork]{After: object})
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(tally)

@@ -41,15 +41,15 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	r := &Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}}
 	isFinished := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		_, ends := end(obj.(*workv1.ManifestWork))
+		_, ends := deletionTime(obj.(*workv1.ManifestWork))
 		return ends
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named(name).For(&workv1.ManifestWork{}, builder.WithPredicates(isFinished)).
 		WithOptions(kit.Options(1)).Complete(r)
 }
 
-// end returns the time at which a work must be deleted, and whether there is one.
-func end(w *workv1.ManifestWork) (at time.Time, ends bool) {
+// deletionTime returns the time at which a work must be deleted, and whether there is one.
+func deletionTime(w *workv1.ManifestWork) (at time.Time, ends bool) {
 	complete := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkComplete)
 	o := w.Spec.DeleteOption
 	if o == nil || o.TTLSecondsAfterFinished == nil || !w.DeletionTimestamp.IsZero() || manifestworkreplicaset.IsOfReplicaSet(w.Labels) ||
@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, w); err != nil {
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
-	at, ends := end(w)
+	at, ends := deletionTime(w)
 	if !ends {
 		return reconcile.Result{}, nil
 	}

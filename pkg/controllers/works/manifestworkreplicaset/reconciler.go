@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if set.DeletionTimestamp.IsZero() {
 		wait, err = round.run(ctx)
 	} else {
-		wait, err = round.end(ctx)
+		wait, err = round.finalize(ctx)
 	}
 	if kit.IsStale(err) || apierrors.IsAlreadyExists(err) {
 		// The change arrives as an event, or was this controller's own write.
@@ -228,7 +228,7 @@ func (r *round) assign() {
 	r.unapplied = slices.Compact(r.unapplied)
 	for _, t := range r.targets {
 		if t.problem == nil {
-			r.surplus = append(r.surplus, t.take(byPlacement[t.placement], r.key, r.isCurrent)...)
+			r.surplus = append(r.surplus, t.matchWorks(byPlacement[t.placement], r.key, r.isCurrent)...)
 		}
 		delete(byPlacement, t.placement)
 	}
@@ -321,8 +321,8 @@ func (r *round) wait(wait time.Duration) time.Duration {
 	return wait
 }
 
-// end deletes the works of a set that is being deleted, and then removes the set's finalizer: with Foreground, when the works are gone.
-func (r *round) end(ctx context.Context) (time.Duration, error) {
+// finalize deletes the works of a set that is being deleted, and then removes the set's finalizer: with Foreground, when the works are gone.
+func (r *round) finalize(ctx context.Context) (time.Duration, error) {
 	if !slices.Contains(r.set.Finalizers, work.ReplicaSetFinalizer) {
 		return 0, nil
 	}

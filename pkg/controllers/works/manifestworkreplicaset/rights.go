@@ -124,8 +124,8 @@ func (r *Reconciler) rights(set *workv1alpha1.ManifestWorkReplicaSet, who *autho
 	return a
 }
 
-// may returns why the author may not write works of the set for a cluster. It is empty if the author may.
-func (a *rights) may(ctx context.Context, cluster string) (refusal string, err error) {
+// deniedReason returns why the author may not write works of the set for a cluster. It is empty if the author may.
+func (a *rights) deniedReason(ctx context.Context, cluster string) (refusal string, err error) {
 	if a.unknown != "" {
 		return a.unknown, nil
 	}

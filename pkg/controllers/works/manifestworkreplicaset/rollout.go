@@ -72,7 +72,7 @@ func (r *round) recall(t *placementTarget) {
 // isAllowed reports whether the author may write to a cluster. If not, it checks all clusters that are not written yet, so that the plan is not
 // recomputed for each.
 func (r *round) isAllowed(ctx context.Context, t *placementTarget, c *rollout.ClusterProgress) (bool, error) {
-	refusal, err := r.rights.may(ctx, c.Name)
+	refusal, err := r.rights.deniedReason(ctx, c.Name)
 	if err != nil || refusal == "" {
 		return refusal == "", err
 	}
@@ -81,7 +81,7 @@ func (r *round) isAllowed(ctx context.Context, t *placementTarget, c *rollout.Cl
 		if other.Current || other.Leaving || other.Blocked != "" {
 			continue
 		}
-		refusal, err = r.rights.may(ctx, name)
+		refusal, err = r.rights.deniedReason(ctx, name)
 		if err != nil {
 			return false, err
 		}
@@ -105,7 +105,7 @@ func (r *round) tend(ctx context.Context, t *placementTarget) {
 		}
 		relabel := !hasAll(e.work.Labels, labels)
 		if relabel {
-			if refusal, err := r.rights.may(ctx, o.Name); refusal != "" || err != nil {
+			if refusal, err := r.rights.deniedReason(ctx, o.Name); refusal != "" || err != nil {
 				relabel = false
 			}
 		}

@@ -110,8 +110,8 @@ func (t *placementTarget) fill(decisions []clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// take finds the work to keep for each cluster, and returns surplus works and those whose cluster was not chosen.
-func (t *placementTarget) take(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
+// matchWorks finds the work to keep for each cluster, and returns surplus works and those whose cluster was not chosen.
+func (t *placementTarget) matchWorks(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
 	fixed := workName(key, t.placement)
 	slices.SortFunc(works, func(a, b *entry) int {
 		return cmp.Or(compareBool(a.leaving(), b.leaving()), compareBool(a.work.Name != fixed, b.work.Name != fixed),

@@ -19,7 +19,7 @@ import (
 func TestTellUpdates(t *testing.T) {
 	s := newStorage(t)
 	var told [][2]string
-	s.TellUpdates(func(_ context.Context, updated, old runtime.Object) {
+	s.OnUpdate(func(_ context.Context, updated, old runtime.Object) {
 		told = append(told, [2]string{old.(*cluster.ManagedCluster).Labels["env"], updated.(*cluster.ManagedCluster).Labels["env"]})
 	})
 	c := registrytest.Create(t, registrytest.Context(s), s, validCluster())

@@ -119,7 +119,7 @@ func (r *REST) Delete(
 		if err := may(ctx, stored); err != nil {
 			return err
 		}
-		if err := meets(stored, preconditions); err != nil {
+		if err := checkPreconditions(stored, preconditions); err != nil {
 			return err
 		}
 		return validate(ctx, old)
@@ -249,7 +249,7 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	if err := u.may(ctx, stored); err != nil {
 		return nil, err
 	}
-	if err := meets(stored, u.UpdatedObjectInfo.Preconditions()); err != nil {
+	if err := checkPreconditions(stored, u.UpdatedObjectInfo.Preconditions()); err != nil {
 		return nil, err
 	}
 	shown, _, err := shownOf(stored)
@@ -272,7 +272,7 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	}
 	// Without a version, the store decides.
 	if version := updated.ResourceVersion; version != "" && version != "0" {
-		if err := isOf(stored, version); err != nil {
+		if err := checkVersion(stored, version); err != nil {
 			return nil, err
 		}
 		updated.ResourceVersion = stored.ResourceVersion
@@ -281,8 +281,8 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	return updated, err
 }
 
-// meets rejects a write with preconditions for another cluster of the name, or for another version.
-func meets(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
+// checkPreconditions rejects a write with preconditions for another cluster of the name, or for another version.
+func checkPreconditions(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
@@ -295,11 +295,11 @@ func meets(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
 	if err := generic.CheckVersion("preconditions.resourceVersion", *p.ResourceVersion); err != nil {
 		return err
 	}
-	return isOf(stored, *p.ResourceVersion)
+	return checkVersion(stored, *p.ResourceVersion)
 }
 
-// isOf rejects a write that is based on a version of this API, if the cluster was written after it.
-func isOf(stored *cluster.ManagedCluster, version string) error {
+// checkVersion rejects a write that is based on a version of this API, if the cluster was written after it.
+func checkVersion(stored *cluster.ManagedCluster, version string) error {
 	_, revision, err := shownOf(stored)
 	if err != nil {
 		return err

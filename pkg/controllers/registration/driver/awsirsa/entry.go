@@ -44,7 +44,7 @@ func (a *accessEntries) ensure(ctx context.Context, g grant, r *role, fresh bool
 	if err := g.ownsEntry(entry); err != nil {
 		return err
 	}
-	if ofEarlierRole(entry, r) || aws.ToString(entry.Type) != standard {
+	if belongsToPreviousRole(entry, r) || aws.ToString(entry.Type) != standard {
 		if err := a.delete(ctx, g); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (a *accessEntries) ensure(ctx context.Context, g grant, r *role, fresh bool
 	if err := a.dropPolicies(ctx, g); err != nil {
 		return err
 	}
-	if miss := missing(entry.Tags, g.wantedTags(a.tags)); len(miss) > 0 {
+	if miss := missing(entry.Tags, g.desiredTags(a.tags)); len(miss) > 0 {
 		_, err := a.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: miss})
 		if err != nil {
 			err = awsError("EKS TagResource "+g.HubRole(), err)
@@ -72,9 +72,9 @@ func (a *accessEntries) ensure(ctx context.Context, g grant, r *role, fresh bool
 	return nil
 }
 
-// ofEarlierRole reports whether an entry was created for an earlier role of the same name. EKS gives access only to the role that existed when the
+// belongsToPreviousRole reports whether an entry was created for an earlier role of the same name. EKS gives access only to the role that existed when the
 // entry was created, and does not report which one that was.
-func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
+func belongsToPreviousRole(entry *ekstypes.AccessEntry, r *role) bool {
 	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
 }
 
@@ -138,7 +138,7 @@ func (a *accessEntries) get(ctx context.Context, g grant) (*ekstypes.AccessEntry
 
 // create creates the entry, without tags if the hub may not tag it.
 func (a *accessEntries) create(ctx context.Context, g grant) error {
-	refused := a.tryCreate(ctx, g, g.wantedTags(a.tags))
+	refused := a.tryCreate(ctx, g, g.desiredTags(a.tags))
 	if !denied(refused) {
 		return refused
 	}

@@ -103,7 +103,7 @@ func (i *iamRoles) ensure(ctx context.Context, g grant) (r *role, fresh bool, er
 			return nil, false, trustError("IAM UpdateAssumeRolePolicy "+g.HubRole(), g, err)
 		}
 	}
-	if miss := missing(r.tags, g.wantedTags(i.tags)); len(miss) > 0 {
+	if miss := missing(r.tags, g.desiredTags(i.tags)); len(miss) > 0 {
 		_, err := i.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(g.HubRole()), Tags: iamTags(miss)})
 		if err != nil {
 			return nil, false, awsError("IAM TagRole "+g.HubRole(), err)
@@ -128,7 +128,7 @@ func (i *iamRoles) create(ctx context.Context, g grant) (*role, error) {
 		RoleName:                 aws.String(g.HubRole()),
 		AssumeRolePolicyDocument: aws.String(g.HubTrustPolicy().JSON()),
 		Description:              aws.String("Access of the managed cluster " + g.cluster + " to the hub " + g.Hub.Name),
-		Tags:                     iamTags(g.wantedTags(i.tags)),
+		Tags:                     iamTags(g.desiredTags(i.tags)),
 	}
 	if g.HubPath != "" {
 		in.Path = aws.String(g.HubPath.String())

@@ -51,8 +51,8 @@ func validateTags(tags map[string]string) error {
 	return nil
 }
 
-// wantedTags returns the tags of the role and of its access entry: the given ones, and those of the driver.
-func (g grant) wantedTags(given map[string]string) map[string]string {
+// desiredTags returns the tags of the role and of its access entry: the given ones, and those of the driver.
+func (g grant) desiredTags(given map[string]string) map[string]string {
 	tags := maps.Clone(given)
 	if tags == nil {
 		tags = map[string]string{}
