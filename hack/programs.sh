@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the third-party programs that hubs and tests need: hack/programs.sh [--present] NAME..., where NAME is kube, authenticator, kwok,
-# oauth2-proxy or upstream, a separate module in hack, or golangci-lint. The programs are stored beside Go's cache, or in CLUSTERHUB_CACHE, and linked into _output/bin by
-# each checkout with the same versions. Programs that were not used for 30 days are deleted at the next build.
+# oauth2-proxy or upstream, a separate module in hack/bin, or golangci-lint. The programs are stored beside Go's cache, or in CLUSTERHUB_CACHE, and
+# linked into _output/bin by each checkout with the same versions. Programs that were not used for 30 days are deleted at the next build.
 #
 # With --present, programs of kube that have not been built are used from the folder KUBEBUILDER_ASSETS or from PATH, if they have the same
 # minor version.
@@ -19,10 +19,11 @@ kube_flags="-s -w -X k8s.io/component-base/version.gitVersion=$kube -X k8s.io/co
   -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean"
 export CGO_ENABLED=0
 
-# stored prints the path in the cache of BINARY, built from PACKAGE of hack/MODULE with FLAGS.
+# stored prints the path in the cache of BINARY, built from PACKAGE of hack/bin/MODULE with FLAGS. The key has the path of the module in go.mod: a
+# new path builds all its programs again, so the paths are still those from before the folder hack/bin.
 stored() {
   local module=$1 flags=$2 binary=$3 package=$4 key
-  key=$({ cat "hack/$module/go.mod" "hack/$module/go.sum" && find "hack/$module" -name '*.go' | sort | xargs cat; echo "$package $flags $go"; } |
+  key=$({ cat "hack/bin/$module/go.mod" "hack/bin/$module/go.sum" && find "hack/bin/$module" -name '*.go' | sort | xargs cat; echo "$package $flags $go"; } |
     sha256sum | cut -c1-16)
   echo "$cache/$binary-$key/$binary"
 }
@@ -31,7 +32,7 @@ stored() {
 # _output/bin in PATH.
 present() {
   local folder=$1 binary=$2 candidate want=${kube%.*} got
-  [ "$binary" != etcd ] || want=v$(sed -n 's|.*go.etcd.io/etcd/server/v3 v\([0-9]*\.[0-9]*\)\..*|\1|p' hack/kube/go.mod)
+  [ "$binary" != etcd ] || want=v$(sed -n 's|.*go.etcd.io/etcd/server/v3 v\([0-9]*\.[0-9]*\)\..*|\1|p' hack/bin/kube/go.mod)
   for candidate in "${KUBEBUILDER_ASSETS:+$KUBEBUILDER_ASSETS/$binary}" "$(command -v "$binary" || true)"; do
     [ -n "$candidate" ] && [ -x "$candidate" ] && ! [ "$candidate" -ef "$folder/$binary" ] || continue
     case "$binary" in
@@ -49,7 +50,7 @@ present() {
 }
 
 # programs FOLDER MODULE TIME FLAGS BINARY=PACKAGE... has the binaries in a folder of _output, linked from the cache. Those that are not in the cache
-# are built from packages of hack/MODULE first, all at once, with one line every 15 seconds. TIME is the duration of all on two cores.
+# are built from packages of hack/bin/MODULE first, all at once, with one line every 15 seconds. TIME is the duration of all on two cores.
 programs() {
   local folder=_output/$1 module=$2 time=$3 flags=$4 item binary file found dir missing=() packages=()
   shift 4
@@ -67,14 +68,14 @@ programs() {
     missing+=("$item") packages+=("${item#*=}")
   done
   if [ ${#missing[@]} -gt 0 ]; then
-    echo "  Building ${missing[*]%%=*} (all of hack/$module: about $time on two cores, once) …"
+    echo "  Building ${missing[*]%%=*} (all of hack/bin/$module: about $time on two cores, once) …"
     mkdir -p "$cache"
     find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
     dir=$(mktemp -d "$cache/.building-XXXXXX")
     mkdir "$dir/out"
-    if ! (cd "hack/$module" && "$progress" "${missing[*]%%=*}" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
+    if ! (cd "hack/bin/$module" && "$progress" "${missing[*]%%=*}" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
       rm -rf "$dir"
-      echo "  → ${missing[*]%%=*} could not be built from hack/$module: fix the errors of go above" >&2
+      echo "  → ${missing[*]%%=*} could not be built from hack/bin/$module: fix the errors of go above" >&2
       return 1
     fi
     for item in "${missing[@]}"; do

@@ -92,8 +92,8 @@ kube::codegen::gen_client \
   pkg/apis
 
 # The generator of CustomResourceDefinitions has a module of its own, and its version from there: it is written into the generated files.
-version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
-(cd hack/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
+version=$(cd hack/bin/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
+(cd hack/bin/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
   -o "$GOBIN/" sigs.k8s.io/controller-tools/cmd/controller-gen)
 "$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
 

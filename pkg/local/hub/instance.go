@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hub runs a hub as processes on this machine, for development and tests: etcd, kube-apiserver and kube-controller-manager as built from
-// hack/kube, and our own servers. All of them listen on loopback only, on free ports, and write nothing outside of the hub's directory.
+// hack/bin/kube, and our own servers. All of them listen on loopback only, on free ports, and write nothing outside of the hub's directory.
 package hub
 
 import (
