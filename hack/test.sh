@@ -64,8 +64,8 @@ concerned() {
     echo "$folder"
   done <<<"$files" | sort -u | tr '\n' ' ')
   # Packages that read files of other folders: manifests, and those that the documentation refers to.
-  ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/monitoring hack/reference"
-  ! grep -qE '^(docs/|README)' <<<"$files" || folders+=" hack/docs hack/reference"
+  ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/monitoring hack/gen/reference"
+  ! grep -qE '^(docs/|README)' <<<"$files" || folders+=" hack/docs hack/gen/reference"
   go list -e -f '{{.ImportPath}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}|{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
     awk -F'|' -v folders="$folders" '
       BEGIN { n = split(folders, all, " "); for (i = 1; i <= n; i++) changed["github.com/clusterhub/clusterhub/" all[i]] = 1 }

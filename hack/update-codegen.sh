@@ -22,11 +22,11 @@ fi
 # shellcheck source=/dev/null
 source "$codegen/kube_codegen.sh"
 
-kube::codegen::gen_register --boilerplate hack/boilerplate.go.txt pkg/apis
-kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt pkg/apis
+kube::codegen::gen_register --boilerplate hack/gen/boilerplate.go.txt pkg/apis
+kube::codegen::gen_helpers --boilerplate hack/gen/boilerplate.go.txt pkg/apis
 
 # gen_validations writes the functions that check the bounds of the types of versions, into the folder of their group's validation. The generator
-# reads a copy of the types, in which hack/validation-markers.awk rewrites the markers that openapi-gen reads.
+# reads a copy of the types, in which hack/gen/validation-markers.awk rewrites the markers that openapi-gen reads.
 gen_validations() (
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
@@ -38,7 +38,7 @@ gen_validations() (
   for version in "$@"; do
     types=pkg/apis/$version
     for file in "$copy/$types"/*.go; do
-      awk -f hack/validation-markers.awk "$file" >"$copy/file"
+      awk -f hack/gen/validation-markers.awk "$file" >"$copy/file"
       mv "$copy/file" "$file"
     done
     package=pkg/apis/${version%/*}/validation/${version#*/}
@@ -58,7 +58,7 @@ gen_validations() (
   done
   cd "$copy"
   "$GOBIN/validation-gen" "${readonly_packages[@]}" --output-file zz_generated.validations.go \
-    --go-header-file "$root/hack/boilerplate.go.txt" "${packages[@]}"
+    --go-header-file "$root/hack/gen/boilerplate.go.txt" "${packages[@]}"
   for package in "${packages[@]}"; do
     cp "$package/zz_generated.validations.go" "$root/$package"
   done
@@ -68,10 +68,10 @@ gen_validations cluster/v1 cluster/v1alpha1 cluster/v1beta1 cluster/v1beta2 edge
 kube::codegen::gen_openapi \
   --output-dir pkg/generated/openapi \
   --output-pkg "$module/pkg/generated/openapi" \
-  --report-filename hack/api-violations.list \
+  --report-filename hack/gen/api-violations.list \
   ${UPDATE_API_VIOLATIONS:+--update-report} \
   --output-model-name-file zz_generated.model_name.go \
-  --boilerplate hack/boilerplate.go.txt \
+  --boilerplate hack/gen/boilerplate.go.txt \
   --extra-pkgs k8s.io/api/rbac/v1 \
   --extra-pkgs k8s.io/apimachinery/pkg/util/intstr \
   pkg/apis
@@ -80,7 +80,7 @@ rbac=k8s.io/api/rbac/v1
 configurations=k8s.io/client-go/applyconfigurations/rbac/v1
 schema=$(mktemp)
 trap 'rm -f "$schema"' EXIT
-go run ./hack/models-schema >"$schema"
+go run ./hack/gen/models-schema >"$schema"
 kube::codegen::gen_client \
   --with-watch \
   --with-applyconfig \
@@ -88,18 +88,18 @@ kube::codegen::gen_client \
   --applyconfig-externals "$rbac.PolicyRule:$configurations,$rbac.Subject:$configurations" \
   --output-dir pkg/generated \
   --output-pkg "$module/pkg/generated" \
-  --boilerplate hack/boilerplate.go.txt \
+  --boilerplate hack/gen/boilerplate.go.txt \
   pkg/apis
 
 # The generator of CustomResourceDefinitions has a module of its own, and its version from there: it is written into the generated files.
 version=$(cd hack/bin/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
 (cd hack/bin/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
   -o "$GOBIN/" sigs.k8s.io/controller-tools/cmd/controller-gen)
-"$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
+"$GOBIN/controller-gen" crd:headerFile=hack/gen/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
 
-go run ./hack/reference
+go run ./hack/gen/reference
 # With the flags of make build: shared packages are compiled once, wherever the tree is.
-CGO_ENABLED=0 go run -trimpath ./hack/cli
-(cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
-go run ./hack/dashboard artifacts/monitoring/dashboard.json
+CGO_ENABLED=0 go run -trimpath ./hack/gen/cli
+(cd hack/gen/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
+go run ./hack/gen/dashboard artifacts/monitoring/dashboard.json
 (cd hack/helm && go run . generate ../..)

@@ -48,7 +48,7 @@ step_headers() {
     FNR <= 6 && /(#|\/\/) Copyright The Clusterhub Authors\.$/ { lines++ }
     FNR <= 6 && /(#|\/\/) SPDX-License-Identifier: Apache-2\.0$/ { lines++ }
     END { report() }')
-  none "$found" "begin these files with the two lines of hack/boilerplate.go.txt"
+  none "$found" "begin these files with the two lines of hack/gen/boilerplate.go.txt"
 }
 
 step_length() {
@@ -147,7 +147,7 @@ step_page() {
     cp "$page/package-lock.json" "$page/installed.json"
   fi
   "$page/node_modules/.bin/tsc" --project pkg/ui/web || { echo "  → fix the errors of tsc above" && return 1; }
-  (cd hack/ui && go run . --tests --web ../../pkg/ui/web --out "$page")
+  (cd hack/gen/ui && go run . --tests --web ../../../pkg/ui/web --out "$page")
   node --test "$page/tests.mjs" >"$page/tests.log" 2>&1 || { cat "$page/tests.log" && echo "  → fix the failed tests of pkg/ui/web above" && return 1; }
 }
 

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/hack/metrics"
+	"github.com/clusterhub/clusterhub/hack/gen/metrics"
 )
 
 // metric is a metric in the documentation or in the code.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // TestReference_HasEveryServedVersion: a group that is served and has no page would be found by no reader.
 func TestReference_HasEveryServedVersion(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	schema := flag.String("schema", "", "OpenAPI v2 of our types, as hack/models-schema prints it; without it, types.ts stays as it is.")
+	schema := flag.String("schema", "", "OpenAPI v2 of our types, as hack/gen/models-schema prints it; without it, types.ts stays as it is.")
 	web := flag.String("web", "", "The folder of the TypeScript, pkg/ui/web.")
 	out := flag.String("out", "", "The folder to write app.js to, pkg/ui/assets; with --tests that of tests.mjs.")
 	tests := flag.Bool("tests", false, "Bundle the unit tests of the TypeScript instead of the page.")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterhub/clusterhub/hack/metrics"
+	"github.com/clusterhub/clusterhub/hack/gen/metrics"
 )
 
 // programs have the metrics of the folders that begin so; the first that fits is taken.

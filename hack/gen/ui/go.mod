@@ -1,4 +1,4 @@
-module github.com/clusterhub/clusterhub/hack/ui
+module github.com/clusterhub/clusterhub/hack/gen/ui
 
 go 1.26.0
 

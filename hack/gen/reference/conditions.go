@@ -83,7 +83,7 @@ func conditionsPage(root string) (string, error) {
 		}
 		object, known := objectOf(folder)
 		if !known {
-			problems = append(problems, fmt.Errorf("%s has a condition or a reason: say in hack/reference/conditions.go on which objects users meet those of %s", path, folder))
+			problems = append(problems, fmt.Errorf("%s has a condition or a reason: say in hack/gen/reference/conditions.go on which objects users meet those of %s", path, folder))
 			return nil
 		}
 		for _, c := range constants {
