@@ -87,7 +87,7 @@ generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, Cu
 
 .PHONY: site release-version
 site: tools-check ## Render the documentation to _output/site, for a browser or any file server.
-	@cd hack/site && go run . --version='$(VERSION)' --source=https://github.com/clusterhub/clusterhub/blob/$$(git rev-parse HEAD 2>/dev/null || echo main) ../.. ../../$(OUTPUT)/site
+	@cd hack/docs/site && go run . --version='$(VERSION)' --source=https://github.com/clusterhub/clusterhub/blob/$$(git rev-parse HEAD 2>/dev/null || echo main) ../../.. ../../../$(OUTPUT)/site
 	@echo "  Open $(OUTPUT)/site/index.html"
 
 bench: build kube ## Run benchmarks against the same clusters as custom resources; FLEET=10000 clusters by default.

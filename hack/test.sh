@@ -237,7 +237,7 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     # The same, for Open Cluster Management's Go module.
     job compute "Types of upstream" ./... -C test/upstream "$@"
     # The same, for what renders the documentation. Not from go's cache, which does not know files outside of a module: docs, and charts.
-    job compute "Site" ./... -C hack/site -count 1 "$@"
+    job compute "Site" ./... -C hack/docs/site -count 1 "$@"
     # The same, for Helm.
     job compute "Charts" ./charts -C hack/helm -count 1 "$@"
     # The same, for what makes images and releases.

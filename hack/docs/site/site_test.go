@@ -59,24 +59,24 @@ func each(t *testing.T, text []byte, f func(n *html.Node, attributes map[string]
 
 // TestSite_HasEveryPage: each page of the documentation, with its title, and a second rendering has the same bytes.
 func TestSite_HasEveryPage(t *testing.T) {
-	files, err := rendered(t, "../..")
+	files, err := rendered(t, "../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
+	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, folder := range []string{"design", "runbooks", "reference", "reference/api", "reference/cli"} {
-		more, _ := filepath.Glob("../../docs/" + folder + "/*.md")
+		more, _ := filepath.Glob("../../../docs/" + folder + "/*.md")
 		pages = append(pages, more...)
 	}
-	for _, source := range append(pages, "../../README.md", "../../SECURITY.md") {
+	for _, source := range append(pages, "../../../README.md", "../../../SECURITY.md") {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.TrimPrefix(filepath.ToSlash(source), "../../")
+		name := strings.TrimPrefix(filepath.ToSlash(source), "../../../")
 		name = strings.ReplaceAll(strings.TrimSuffix(name, ".md")+".html", "README.html", "index.html")
 		title := regexp.MustCompile(`(?m)^# .*$`).FindString(string(text))
 		got := ""
@@ -93,7 +93,7 @@ func TestSite_HasEveryPage(t *testing.T) {
 			t.Errorf("%s has the title %q, want %q", name, got, want)
 		}
 	}
-	again, err := rendered(t, "../..")
+	again, err := rendered(t, "../../..")
 	if err != nil || !maps.EqualFunc(files, again, bytes.Equal) {
 		t.Errorf("the site is another one the second time, %v", err)
 	}
@@ -101,7 +101,7 @@ func TestSite_HasEveryPage(t *testing.T) {
 
 // TestSite_LinksResolve follows all links and anchors in the site, and looks for what a page would load or run.
 func TestSite_LinksResolve(t *testing.T) {
-	files, err := rendered(t, "../..")
+	files, err := rendered(t, "../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

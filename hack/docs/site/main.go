@@ -31,7 +31,7 @@ func main() {
 	}
 	s.root = flags.Arg(0)
 	if err := s.write(flags.Arg(1)); err != nil {
-		fmt.Fprintln(os.Stderr, "hack/site:", err)
+		fmt.Fprintln(os.Stderr, "hack/docs/site:", err)
 		os.Exit(1)
 	}
 	fmt.Printf("  %d pages\n", len(s.pages))

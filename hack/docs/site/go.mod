@@ -1,4 +1,4 @@
-module github.com/clusterhub/clusterhub/hack/site
+module github.com/clusterhub/clusterhub/hack/docs/site
 
 go 1.26.0
 
