@@ -96,13 +96,13 @@ bench: build kube ## Run benchmarks against the same clusters as custom resource
 charts: tools-check ## Package the Helm charts, with the version of the images, into _output/charts.
 	@cd hack/helm && go run . package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
 
-# image runs hack/image, whose images have the time of the commit: the same commit has the same digests.
+# image runs hack/release/image, whose images have the time of the commit: the same commit has the same digests.
 image = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(BIN)/image
 image-build = $(image) build --version=$(VERSION) --revision=$$(git rev-parse HEAD 2>/dev/null)
 
 image-tool: tools-check
 	@mkdir -p $(BIN)
-	@cd hack/image && ../progress.sh 'hack/image' go build -v -trimpath $(STAMP) -o ../../$(BIN)/image .
+	@cd hack/release && ../progress.sh 'hack/release/image' go build -v -trimpath $(STAMP) -o ../../$(BIN)/image ./image
 
 images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that refer to them. PUSH=REGISTRY/PREFIX pushes them.
 	@for arch in $(ARCHS); do \

@@ -240,9 +240,9 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     job compute "Site" ./... -C hack/docs/site -count 1 "$@"
     # The same, for Helm.
     job compute "Charts" ./charts -C hack/helm -count 1 "$@"
-    # The same, for what makes images and releases.
-    job compute "Images" ./... -C hack/image "$@"
-    job compute "Releases" ./... -C hack/release "$@"
+    # The same, for what makes releases and their images.
+    job compute "Images" ./image/... -C hack/release "$@"
+    job compute "Releases" . -C hack/release "$@"
   fi
 fi
 if [ "$which" = changed ]; then

@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/clusterhub/clusterhub/hack/image/sbom"
+	"github.com/clusterhub/clusterhub/hack/release/image/sbom"
 )
 
 // The plugin of kubectl, as krew and as its users know it.

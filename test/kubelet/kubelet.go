@@ -11,7 +11,7 @@
 //   - It is also the scheduler, and assigns all pods to its one node.
 //   - A pod has a network of its own, with a loopback and no address that others could use. It can connect to its kube-apiserver and to the
 //     servers of Reach, at the addresses that these have on this machine. Dial, Forward and Egress connect to it, and so do probes.
-//   - An image clusterhub/NAME:TAG is the program NAME of a directory, like the images of hack/image: user 65532, and nothing else inside.
+//   - An image clusterhub/NAME:TAG is the program NAME of a directory, like the images of hack/release/image: user 65532, and nothing else inside.
 //   - Resource limits are not enforced, and there is no network policy, no seccomp profile and no DNS.
 //   - The backoff of a container that ends with an error is shorter, and so is the period of a probe that waits for success.
 //   - A container is asked to end only when it handles the signal. A real kubelet asks immediately, which a program that has just started misses.

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/local/server/rootdir"
 )
 
-// These are the same as in images of hack/image.
+// These are the same as in images of hack/release/image.
 const (
 	entrypoint = rootdir.Program
 	imageUser  = rootdir.User

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images runs our images, as hack/image builds them, without a container runtime: each in a root directory that has only the files of the
-// image, as the user of the image. hack/test.sh runs the tests of other folders in them, too.
+// Package images runs our images, as hack/release/image builds them, without a container runtime: each in a root directory that has only the files of
+// the image, as the user of the image. hack/test.sh runs the tests of other folders in them, too.
 package images
 
 import (

@@ -5,7 +5,7 @@
 // a process that was started in namespaces of its own (Own).
 package rootdir
 
-// Settings of hack/image for our programs: the path of each in its image, and the user and group that it runs as.
+// Settings of hack/release/image for our programs: the path of each in its image, and the user and group that it runs as.
 const (
 	Program = "/usr/local/bin/component"
 	User    = 65532

@@ -57,7 +57,7 @@ func (r release) image(p *program) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "hack/image"}})
+	return mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "hack/release/image"}})
 }
 
 // files are those of an image, as a tar archive. They belong to root, and nothing but reading and running them is allowed.

@@ -135,7 +135,7 @@ func TestUnpack(t *testing.T) {
 func TestComponents(t *testing.T) {
 	named := regexp.MustCompile(`(?m)(?:clusterhub/([a-z-]+):v0\.0\.0|^ *repository: clusterhub/([a-z-]+)$)`)
 	var want, have []string
-	err := filepath.WalkDir("../../artifacts", func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir("../../../artifacts", func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

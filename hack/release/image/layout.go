@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/clusterhub/clusterhub/hack/image/sbom"
+	"github.com/clusterhub/clusterhub/hack/release/image/sbom"
 )
 
 // refName is the tag of what is in a layout.

@@ -61,7 +61,7 @@ func built(t *testing.T, folders ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("SOURCE_DATE_EPOCH", epoch)
-	args := []string{"build", "--version=" + version, "--revision=abc", "--license=../../LICENSE", "--output=" + dir}
+	args := []string{"build", "--version=" + version, "--revision=abc", "--license=../../../LICENSE", "--output=" + dir}
 	if err := run(t.Context(), append(args, folders...)); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func programIn(dir, arch string, c component) (*program, error) {
 		return nil, err
 	}
 	if stat.Size() > c.budget*megabyte {
-		return nil, fmt.Errorf("%s has %d bytes, which are more than the %d MB of its budget: find out what it has got, or raise the budget in hack/image/component.go",
+		return nil, fmt.Errorf("%s has %d bytes, which are more than the %d MB of its budget: find out what it has got, or raise the budget in hack/release/image/component.go",
 			file, stat.Size(), c.budget)
 	}
 	return &program{component: c, file: file, arch: arch, size: stat.Size(), info: info}, nil

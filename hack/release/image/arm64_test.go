@@ -33,7 +33,7 @@ func emulator(t *testing.T) string {
 func TestImages_StartOnArm64(t *testing.T) {
 	qemu := emulator(t)
 	dir := programs(t, "arm64", "-trimpath")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "hub-ui"), "./cmd/hub-ui")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../..", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "hub-ui"), "./cmd/hub-ui")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm64")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
