@@ -94,7 +94,7 @@ bench: build kube ## Run benchmarks against the same clusters as custom resource
 	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench
 
 charts: tools-check ## Package the Helm charts, with the version of the images, into _output/charts.
-	@cd hack/helm && go run . package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
+	@cd hack/charts && go run ./cmd/charts package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
 
 # image runs hack/release/image, whose images have the time of the commit: the same commit has the same digests.
 image = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(BIN)/image

@@ -239,7 +239,7 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     # The same, for what renders the documentation. Not from go's cache, which does not know files outside of a module: docs, and charts.
     job compute "Site" ./... -C hack/docs/site -count 1 "$@"
     # The same, for Helm.
-    job compute "Charts" ./charts -C hack/helm -count 1 "$@"
+    job compute "Charts" . -C hack/charts -count 1 "$@"
     # The same, for what makes releases and their images.
     job compute "Images" ./image/... -C hack/release "$@"
     job compute "Releases" . -C hack/release "$@"
@@ -310,7 +310,7 @@ elif [ "$which" != unit ]; then
   within=
   # As in hubs of users: by Helm, on a real cluster, with the programs as the charts' pods.
   # shellcheck disable=SC2046 # several flags
-  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || job wait "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
+  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || job wait "Charts on a cluster" ./e2e -C hack/charts -count 1 -timeout 20m $(times 5) "$@"
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
   job wait "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m "${of_detached[@]}" $(times 5) "$@"

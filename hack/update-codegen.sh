@@ -102,4 +102,4 @@ go run ./hack/gen/reference
 CGO_ENABLED=0 go run -trimpath ./hack/gen/cli
 (cd hack/gen/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
 go run ./hack/gen/dashboard artifacts/monitoring/dashboard.json
-(cd hack/helm && go run . generate ../..)
+(cd hack/charts && go run ./cmd/charts generate ../..)

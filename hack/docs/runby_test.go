@@ -28,7 +28,7 @@ func TestDocs_BlocksOfOtherTestsAreRun(t *testing.T) {
 	if found == 0 {
 		t.Error("no block is typed by another test")
 	}
-	for _, lie := range []string{"hack/helm/e2e TestDocs_NoSuchTest", "hack/no/such/folder TestDocs_HelmPage", "hack/helm/charts TestGenerated"} {
+	for _, lie := range []string{"hack/charts/e2e TestDocs_NoSuchTest", "hack/no/such/folder TestDocs_HelmPage", "hack/charts TestGenerated"} {
 		if types(lie) == nil {
 			t.Errorf("%s is not found out", lie)
 		}

@@ -91,7 +91,7 @@ func (r *runner) own(f *fault) (folders []string) {
 	for _, e := range f.Edits {
 		// Of another module, so that it imports nothing. The level wiring has others that read manifests.
 		if strings.HasPrefix(e.File, "artifacts/charts/") {
-			folders = append(folders, "hack/helm/charts")
+			folders = append(folders, "hack/charts")
 		}
 		// A file other than Go belongs to the next parent folder that is a package, which embeds it.
 		for folder := filepath.Dir(e.File); folder != "."; folder = filepath.Dir(folder) {

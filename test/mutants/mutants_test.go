@@ -228,7 +228,7 @@ func TestOwn_AndImporters(t *testing.T) {
 	}{
 		"Go":             {fault{Edits: []edit{{File: "pkg/a/a.go"}}, Packages: []string{"pkg/c"}}, "pkg/a pkg/c"},
 		"embedded":       {fault{Edits: []edit{{File: "pkg/a/files/x.yaml"}}}, "pkg/a"},
-		"charts":         {fault{Edits: []edit{{File: "artifacts/charts/clusterhub/templates/hub/rbac.yaml"}}}, "hack/helm/charts"},
+		"charts":         {fault{Edits: []edit{{File: "artifacts/charts/clusterhub/templates/hub/rbac.yaml"}}}, "hack/charts"},
 		"several of one": {fault{Edits: []edit{{File: "pkg/a/a.go"}, {File: "pkg/a/b.go"}}}, "pkg/a"},
 	} {
 		if got := strings.Join(r.own(&test.fault), " "); got != test.want {

@@ -59,11 +59,11 @@ $ join eyJh…
 c1-x7k2p eyJh…
 ~~~
 
-<!-- run by: hack/helm/e2e TestDocs_Helm -->
+<!-- run by: hack/charts/e2e TestDocs_Helm -->
 <!-- run:
 $ helm version
 -->
-<!-- run by: hack/helm/e2e TestDocs_Helm -->
+<!-- run by: hack/charts/e2e TestDocs_Helm -->
 ~~~sh
 helm uninstall
 ~~~
@@ -90,8 +90,8 @@ helm template
 		"a.md:32 hidden file= exempt= by= false []", "a.md:33 token=a => ",
 		"a.md:35 console file= exempt=it needs AWS by= false []", "a.md:36 aws => ",
 		`a.md:44 console file= exempt= by= true [{eyJh… "$token"} {c1-x7k2p $(kubectl get csr)}]`, "a.md:45 join eyJh… => c1-x7k2p eyJh…\n",
-		"a.md:50 hidden file= exempt= by=hack/helm/e2e TestDocs_Helm false []", "a.md:51 helm version => ",
-		"a.md:54 sh file= exempt= by=hack/helm/e2e TestDocs_Helm false []", "a.md:55 helm uninstall => ",
+		"a.md:50 hidden file= exempt= by=hack/charts/e2e TestDocs_Helm false []", "a.md:51 helm version => ",
+		"a.md:54 sh file= exempt= by=hack/charts/e2e TestDocs_Helm false []", "a.md:55 helm uninstall => ",
 		"a.md:58 sh file= exempt= by= false []", "a.md:59 helm template => ",
 	}
 	if !slices.Equal(got, want) {
@@ -107,8 +107,8 @@ func TestParse_RejectsInvalidBlocks(t *testing.T) {
 		"nothing to exempt":      "<!-- not run: a cloud -->\n\ntext\n",
 		"nothing, at the end":    "<!-- not run: a cloud -->\n",
 		"a comment of two words": "<!-- not run, a cloud -->\n```console\n$ a\n```\n",
-		"by a test, without one": "<!-- run by: hack/helm/e2e -->\n```console\n$ a\n```\n",
-		"by a test, and nothing": "<!-- run by: hack/helm/e2e TestDocs_Helm -->\n\ntext\n",
+		"by a test, without one": "<!-- run by: hack/charts/e2e -->\n```console\n$ a\n```\n",
+		"by a test, and nothing": "<!-- run by: hack/charts/e2e TestDocs_Helm -->\n\ntext\n",
 		"a command in one line":  "<!-- run: make up -->\n",
 		"nothing in a terminal":  "<!-- in another terminal -->\n\ntext\n",
 		"a terminal of a name":   "<!-- in another terminal: two -->\n```console\n$ a\n```\n",

@@ -39,7 +39,7 @@ var alone = map[string]string{
 	// test/e2e/ui
 	"TestUsable_ReadsOnlyWhatItShows": "makes more clusters than a list of the page shows, which come before those of others",
 
-	// hack/helm/e2e
+	// hack/charts/e2e
 	"TestDocs_OperatingPage":   "installs a hub on the shared cluster, which can have one",
 	"TestRefused":              "waits for namespaces of the shared cluster, which wait for the hubs that others install and remove",
 	"TestTakeOver":             "installs a hub on the shared cluster, which can have one",
@@ -77,7 +77,7 @@ var owners = map[string]string{
 	// test/e2e/registration
 	"TestHandover_NextLeaderCompletes": "needs audit logs of kube-apiserver",
 
-	// hack/helm/e2e
+	// hack/charts/e2e
 	"TestDocs_HelmPage": "installs the charts on plain clusters",
 	"TestHubAndCluster": "installs the charts on plain clusters",
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // withHarness lists the folders of the tests that use the harness.
-var withHarness = []string{"test/e2e/*", "hack/helm/e2e", "examples/follow-placement"}
+var withHarness = []string{"test/e2e/*", "hack/charts/e2e", "examples/follow-placement"}
 
 // function describes a function in the sources of a folder, and the functions that it refers to.
 type function struct {

@@ -23,7 +23,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/hack/helm/charts"
+	"github.com/clusterhub/clusterhub/hack/charts"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 	"github.com/clusterhub/clusterhub/test/typing"
@@ -119,7 +119,7 @@ func secretOfPage(t *testing.T) map[string][]byte {
 	secrets := harness.Kube(t, hub.AdminConfig()).CoreV1().Secrets(charts.HubNamespace)
 	r := newReader(t, hub)
 	r.Write("FILE", []byte("client-secret"))
-	r.Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
+	r.Types(typing.RunBy(t, harness.Root, "hack/charts/e2e", t.Name()))
 	t.Cleanup(func() { _ = secrets.Delete(context.WithoutCancel(t.Context()), "hub-ui-oidc", metav1.DeleteOptions{}) })
 	return harness.Must(secrets.Get(t.Context(), "hub-ui-oidc", metav1.GetOptions{}))(t).Data
 }

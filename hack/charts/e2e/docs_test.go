@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/clusterhub/clusterhub/hack/helm/charts"
+	"github.com/clusterhub/clusterhub/hack/charts"
 	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/typing"
@@ -49,7 +49,7 @@ func TestDocs_HelmPage(t *testing.T) {
 	for file, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": ca} {
 		r.Write(file, data)
 	}
-	r.Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
+	r.Types(typing.RunBy(t, harness.Root, "hack/charts/e2e", t.Name()))
 	c := harness.Must(harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1-team-a", metav1.GetOptions{}))(t)
 	if !meta.IsStatusConditionTrue(c.Status.Conditions, "ManagedClusterConditionAvailable") {
 		t.Errorf("after all commands the cluster says %v", c.Status.Conditions)
@@ -73,7 +73,7 @@ func TestDocs_OperatingPage(t *testing.T) {
 			}
 		}
 	})
-	newReader(t, hub).Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
+	newReader(t, hub).Types(typing.RunBy(t, harness.Root, "hack/charts/e2e", t.Name()))
 	if n := deployments(t, hub)["hub-apiserver"].Replicas; n == nil || *n != 3 {
 		t.Errorf("hub-apiserver has %v replicas, want 3", n)
 	}

@@ -34,7 +34,7 @@ func TestValues_AllHaveEffect(t *testing.T) {
 		leaves := leavesOf(t, chart)
 		for _, leaf := range leaves {
 			if _, found := cases[leaf]; !found {
-				t.Errorf("%s: no case says what the value %s does. Add a line to hack/helm/charts/effects_%s_test.go, such as\n\t%q: {set: `…`, changes: []string{\"+ Deployment *\"}},\n"+
+				t.Errorf("%s: no case says what the value %s does. Add a line to hack/charts/effects_%s_test.go, such as\n\t%q: {set: `…`, changes: []string{\"+ Deployment *\"}},\n"+
 					"and run this test: it prints what the value changes.", chart, leaf, map[string]string{Hub: "hub", Agent: "agent"}[chart], leaf)
 			}
 		}

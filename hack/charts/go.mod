@@ -1,4 +1,4 @@
-module github.com/clusterhub/clusterhub/hack/helm
+module github.com/clusterhub/clusterhub/hack/charts
 
 go 1.26.0
 

@@ -26,7 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-const root = "../../.."
+const root = "../.."
 
 // keep is Helm's own annotation, which has no meaning elsewhere.
 const keep = "helm.sh/resource-policy"
