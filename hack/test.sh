@@ -64,13 +64,13 @@ concerned() {
     echo "$folder"
   done <<<"$files" | sort -u | tr '\n' ' ')
   # Packages that read files of other folders: manifests, and those that the documentation refers to.
-  ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/monitoring hack/gen/reference"
+  ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/verify/monitoring hack/gen/reference"
   ! grep -qE '^(docs/|README)' <<<"$files" || folders+=" hack/docs hack/gen/reference"
   go list -e -f '{{.ImportPath}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}|{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
     awk -F'|' -v folders="$folders" '
       BEGIN { n = split(folders, all, " "); for (i = 1; i <= n; i++) changed["github.com/clusterhub/clusterhub/" all[i]] = 1 }
       $2 == "00" || $1 ~ /\/test\/(e2e|kubelet|netns)/ { next }
-      $1 ~ /\/(test\/wiring|hack\/manifests|pkg\/local\/hub)$/ || $1 in changed { print $1; next }
+      $1 ~ /\/(test\/wiring|hack\/verify\/manifests|pkg\/local\/hub)$/ || $1 in changed { print $1; next }
       { m = split($3, imports, " "); for (i = 1; i <= m; i++) if (imports[i] in changed) { print $1; break } }'
 }
 

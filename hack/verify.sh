@@ -78,15 +78,15 @@ step_words() {
   # The brackets keep the pattern from finding itself.
   found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' ':!pkg/ui/assets/app.js' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
   none "$found" "a user is not a man or a woman: say they, the user, or the name"
-  go run ./hack/words || { echo "  → see docs/design/style.md" && return 1; }
+  go run ./hack/verify/words || { echo "  → see docs/design/style.md" && return 1; }
 }
 
 step_structure() {
-  files '*.go' | go run ./hack/structure
+  files '*.go' | go run ./hack/verify/structure
 }
 
 step_manifests() {
-  go test -count 1 ./hack/manifests || { echo "  → fix the violations of the rules in hack/manifests above" && return 1; }
+  go test -count 1 ./hack/verify/manifests || { echo "  → fix the violations of the rules in hack/verify/manifests above" && return 1; }
 }
 
 step_modules() {

@@ -12,7 +12,7 @@ import (
 )
 
 // Controller describes a controller, in its own folder. The manager needs nothing else: it waits until the watched resources are served, and then
-// sets the controller up. A test in hack/manifests compares the rights with the roles in artifacts/deploy.
+// sets the controller up. A test in hack/verify/manifests compares the rights with the roles in artifacts/deploy.
 type Controller struct {
 	// Name is the name in metrics, logs and events.
 	Name string

@@ -28,7 +28,7 @@ const (
 )
 
 // wiring are the packages of the level wiring. The first two need no server.
-var wiring = []string{"hack/manifests", "test/wiring", "pkg/apiserver/options", "pkg/controllers/manager", "pkg/deploy", "pkg/local/hub"}
+var wiring = []string{"hack/verify/manifests", "test/wiring", "pkg/apiserver/options", "pkg/controllers/manager", "pkg/deploy", "pkg/local/hub"}
 
 // cost is the time that commands have taken.
 type cost struct{ wall, cpu time.Duration }

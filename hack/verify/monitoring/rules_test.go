@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const root = "../.."
+const root = "../../.."
 
 type rule struct {
 	Alert       string            `json:"alert"`

@@ -263,7 +263,7 @@ func TestDeployments_FlagsExist(t *testing.T) {
 			pod := d.Spec.Template.Spec
 			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 				program, _, _ := strings.Cut(path.Base(c.Image), ":")
-				reference, err := os.ReadFile(path.Join("../../docs/reference/cli", program+".md"))
+				reference, err := os.ReadFile(path.Join("../../../docs/reference/cli", program+".md"))
 				if err != nil {
 					t.Fatal(err)
 				}

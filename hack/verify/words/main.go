@@ -4,7 +4,7 @@
 // Command words counts turns of phrase that docs/design/style.md advises against, in Go comments, in strings of Go code that is no test, and in
 // Markdown, and fails if a rule has more per 10,000 words than its limit:
 //
-//	go run ./hack/words [-v] [PATH ...]
+//	go run ./hack/verify/words [-v] [PATH ...]
 //
 // With -v it prints each place, with what to write instead. With paths it looks at files below these alone, and has no limits.
 package main
@@ -96,7 +96,7 @@ func run(out io.Writer, verbose bool, paths []string) error {
 		}
 	}
 	if exceeded := report(out, words, counts); len(paths) == 0 && len(exceeded) > 0 {
-		return fmt.Errorf("there are more than the limit of: %s. Run \"go run ./hack/words -v PATH\" with the files that you changed, and write what it says", strings.Join(exceeded, ", "))
+		return fmt.Errorf("there are more than the limit of: %s. Run \"go run ./hack/verify/words -v PATH\" with the files that you changed, and write what it says", strings.Join(exceeded, ", "))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func report(out io.Writer, words int, counts map[*rule]int) (exceeded []string) 
 // isGenerated reports whether a file has text that is written elsewhere, or none.
 func isGenerated(file string) bool {
 	return strings.HasPrefix(file, "pkg/generated/") || strings.HasPrefix(file, "docs/reference/") || strings.Contains(file, "zz_generated") ||
-		strings.Contains(file, "testdata/") || strings.HasPrefix(file, "hack/words/") || file == "docs/design/style.md"
+		strings.Contains(file, "testdata/") || strings.HasPrefix(file, "hack/verify/words/") || file == "docs/design/style.md"
 }
 
 // section is text without a break by something else. Its lines are joined by single spaces.

@@ -35,7 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-const root = "../../artifacts/deploy"
+const root = "../../../artifacts/deploy"
 
 // strict refuses fields that there are not.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()

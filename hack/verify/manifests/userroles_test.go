@@ -27,7 +27,7 @@ const grantsTable = "\n## What each role grants\n"
 // TestClusterRoles_MatchDocs compares the ClusterRoles of a hub that no manifest binds to a ServiceAccount, and those of a
 // set, with the table. The rights of the servers are compared with what controllers state.
 func TestClusterRoles_MatchDocs(t *testing.T) {
-	const chart = "../../artifacts/charts/clusterhub/templates/hub/rbac.yaml"
+	const chart = "../../../artifacts/charts/clusterhub/templates/hub/rbac.yaml"
 	template, err := os.ReadFile(chart)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func spelled(r right) string {
 // documentedRows calls do with the five cells of each row of the table in a section of docs/permissions.md.
 func documentedRows(t *testing.T, section string, do func(cells []string)) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/permissions.md")
+	page, err := os.ReadFile("../../../docs/permissions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
