@@ -19,7 +19,7 @@ import (
 )
 
 // reasonAt is which argument of a function is the reason of an event. Eventf of client-go's older events has it one before.
-var reasonAt = map[string]int{"Eventf": 3, "Note": 3, "event": 1, "GivenUp": 2}
+var reasonAt = map[string]int{"Eventf": 3, "Note": 3, "event": 1, "RecordGivingUp": 2}
 
 // source has the source files of the programs.
 type source struct {
