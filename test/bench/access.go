@@ -10,15 +10,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -33,8 +28,6 @@ import (
 var (
 	//go:embed access.yaml
 	accessManifest []byte
-	//go:embed target.yaml
-	targetManifest []byte
 	// accessAuditPolicy also logs the provider, on the hub and in the cluster.
 	//
 	//go:embed access-audit-policy.yaml
@@ -46,19 +39,18 @@ const (
 	providerAccount          = "cluster-provider-kubeconfig"
 	providerUser             = "system:serviceaccount:" + providerNamespace + ":" + providerAccount
 
-	openmcp         = "/apis/clusters.openmcp.cloud/v1alpha1"
-	profilesPath    = openmcp + "/clusterprofiles"
-	clustersPath    = openmcp + "/namespaces/" + teams + "/clusters"
-	requestsPath    = openmcp + "/namespaces/" + teams + "/accessrequests"
-	secretsPath     = "/api/v1/namespaces/" + teams + "/secrets"
-	profilePrefix   = providerEnvironment + "." + providerName + "."
-	managedByLabel  = providerEnvironment + "." + providerName + ".clusters.openmcp.cloud/managed-by-name"
-	procTargetFront = "kube-apiserver of the cluster"
+	openmcp        = "/apis/clusters.openmcp.cloud/v1alpha1"
+	profilesPath   = openmcp + "/clusterprofiles"
+	clustersPath   = openmcp + "/namespaces/" + teams + "/clusters"
+	requestsPath   = openmcp + "/namespaces/" + teams + "/accessrequests"
+	secretsPath    = "/api/v1/namespaces/" + teams + "/secrets"
+	profilePrefix  = providerEnvironment + "." + providerName + "."
+	managedByLabel = providerEnvironment + "." + providerName + ".clusters.openmcp.cloud/managed-by-name"
 )
 
 // accessing is a hub with access to a cluster by the provider kubeconfig.
 type accessing struct {
-	*bench
+	*env
 	target   *localhub.Instance
 	provider *provider
 	// onHub and onTarget are the audit logs of the hub and of the cluster.
@@ -69,41 +61,37 @@ type accessing struct {
 	clusterToken string
 }
 
-// withAccess measures on such a hub.
-func (b *bench) withAccess(ctx context.Context, measure func(*accessing, context.Context) error) error {
-	a := &accessing{bench: b}
+// withAccess calls measure with such a hub.
+func withAccess(ctx context.Context, o options, measure func(context.Context, *accessing) error) error {
+	a := &accessing{}
 	adapt := func(c *localhub.Options) (err error) {
 		c.HubControllerManagerArgs = []string{"--registration-drivers="}
 		a.onHub, err = newAudit(c, accessAuditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, func(ctx context.Context) error {
+	return withHub(ctx, o, adapt, func(ctx context.Context, e *env) error {
+		a.env = e
 		defer a.stop()
 		if err := a.start(ctx); err != nil {
 			return err
 		}
-		return measure(a, ctx)
+		return measure(ctx, a)
 	})
 }
 
 // start starts a cluster, and the provider that admits it.
 func (a *accessing) start(ctx context.Context) error {
 	a.steps.step("Starting a cluster and the provider")
-	config := localhub.Options{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Plain: true,
-		UnsafeNoFsync: a.config.UnsafeNoFsync}
-	err := os.MkdirAll(config.Dir, 0o700)
+	var err error
+	a.target, err = startCluster(ctx, a.env, "cluster", func(c *localhub.Options) (err error) {
+		a.onTarget, err = newAudit(c, accessAuditPolicy)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	a.onTarget, err = newAudit(&config, accessAuditPolicy)
+	a.clusterAdmin, a.clusterToken, err = clusterAdmin(ctx, a.target)
 	if err != nil {
-		return err
-	}
-	a.target, err = localhub.Start(ctx, config)
-	if err != nil {
-		return err
-	}
-	if err := apply(a.target.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
 		return err
 	}
 	deployed, err := deployedProvider()
@@ -111,10 +99,6 @@ func (a *accessing) start(ctx context.Context) error {
 		return err
 	}
 	if err := a.apply(ctx, append(deployed, accessManifest)...); err != nil {
-		return err
-	}
-	a.clusterAdmin, a.clusterToken, err = account(ctx, a.target.AdminConfig(), "kube-system", "provider-admin")
-	if err != nil {
 		return err
 	}
 	cluster, token, err := account(ctx, a.hub.AdminConfig(), providerNamespace, providerAccount)
@@ -166,27 +150,10 @@ func (a *accessing) stop() {
 // otherPIDs returns the process IDs of processes that are not part of the hub.
 func (a *accessing) otherPIDs() map[string]int {
 	pids := map[string]int{procTargetFront: a.target.PIDs()["kube-apiserver"]}
-	if a.provider.cmd != nil {
-		pids[procProvider] = a.provider.cmd.Process.Pid
+	if pid := a.provider.pid(); pid != 0 {
+		pids[procProvider] = pid
 	}
 	return pids
-}
-
-// account returns a cluster, and a token of one of its service accounts.
-func account(ctx context.Context, admin *rest.Config, namespace, name string) (*clientcmdapi.Cluster, string, error) {
-	client, err := kubernetes.NewForConfig(admin)
-	if err != nil {
-		return nil, "", err
-	}
-	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(24 * 60 * 60))}}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, "", err
-	}
-	if err := rest.LoadTLSFiles(admin); err != nil {
-		return nil, "", err
-	}
-	return &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}, token.Status.Token, nil
 }
 
 // admit creates a number of Clusters, and waits until they are ready. All of them are the same kube-apiserver, which has no effect: each has a
@@ -320,13 +287,9 @@ func requestBody(name, cluster string) []byte {
 		}})
 }
 
-// each sends a request for each number below n.
+// each sends a request for each number below n as the hub's admin.
 func (a *accessing) each(ctx context.Context, n int, method, contentType string, path func(i int) string, body func(i int) []byte) error {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return a.writeAll(ctx, a.admins, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
+	return a.writeEach(ctx, a.admins, n, method, contentType, path, body)
 }
 
 // cpuProfiles starts CPU profiles of all API servers that are measured, if profiles are enabled.

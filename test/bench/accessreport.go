@@ -12,6 +12,9 @@ import (
 	"strings"
 )
 
+// grantResults are the results for AccessRequests, for one cluster and for many.
+type grantResults []grantResult
+
 // grantResult is the result for AccessRequests that were created at the same time.
 type grantResult struct {
 	Requests  int     `json:"requests"`
@@ -64,6 +67,9 @@ type renewalResult struct {
 	Traffic *trafficResult `json:"traffic"`
 }
 
+// tokenResults are the results for short-lived tokens.
+type tokenResults []tokenResult
+
 // tokenResult is the result for short-lived tokens that some clients request at the same time.
 type tokenResult struct {
 	Name      string             `json:"name"`
@@ -103,7 +109,7 @@ func (t *traffic) result() *trafficResult {
 	return r
 }
 
-func addGranting(r *report, g *granting) {
+func (g *granting) result() grantResult {
 	result := grantResult{
 		Requests: g.requests, Clusters: g.clusters, Granted: len(g.granted), Seconds: seconds(g.took),
 		Prepared: seconds(g.prepared.median()), Median: seconds(g.granted.median()), P99: seconds(g.granted.p99()), Grant: g.grant.result(), Rest: g.rest.result(),
@@ -115,25 +121,30 @@ func addGranting(r *report, g *granting) {
 	if w := g.renewing; w != nil {
 		result.Renewals = &renewalResult{Renewed: w.renewed, Early: w.early, Late: w.late, Queued: w.queued, Parts: w.parts, Traffic: w.traffic.result()}
 	}
-	r.Grants = append(r.Grants, result)
+	return result
 }
 
-func addTokens(r *report, ways []*tokenWay, clients int) {
+// tokensOf returns the results for a number of clients.
+func tokensOf(ways []*tokenWay, clients int) (results tokenResults) {
 	peers := ways[slices.IndexFunc(ways, func(w *tokenWay) bool { return w.name == tokensPeer })].rates[clients].perSecond
 	for _, way := range ways {
 		w := way.rates[clients]
-		r.Tokens = append(r.Tokens, tokenResult{Name: way.name, Clients: clients, Count: w.count, PerSecond: round(median(w.perSecond), 0),
+		results = append(results, tokenResult{Name: way.name, Clients: clients, Count: w.count, PerSecond: round(median(w.perSecond), 0),
 			Factor: round(pairedRatio(w.perSecond, peers), 2), Median: milliseconds(w.latency.median()), P99: milliseconds(w.latency.p99()),
 			CPU: w.cpu.per(w.count)})
 	}
+	return results
 }
 
-func printAccess(r *report, out io.Writer) {
-	for _, g := range r.Grants {
+func (r grantResults) print(out io.Writer) {
+	for _, g := range r {
 		g.print(out)
 	}
+}
+
+func (r tokenResults) print(out io.Writer) {
 	var rows [][]string
-	for _, t := range r.Tokens {
+	for _, t := range r {
 		rows = append(rows, []string{t.Name, fmt.Sprint(t.Clients), fmt.Sprintf("%.0f", t.PerSecond), fmt.Sprintf("%.2fx", t.Factor),
 			fmt.Sprintf("%.1f", t.Median), fmt.Sprintf("%.1f", t.P99), each(t.CPU)})
 	}
@@ -191,36 +202,36 @@ func (t *trafficResult) rows(n int) (rows [][]string) {
 	return append(rows, []string{"  CPU ms", each(cpu)})
 }
 
-func judgeAccess(r *report) {
-	for _, g := range r.Grants {
+func (r grantResults) judge(t *targets) {
+	for _, g := range r {
 		of := fmt.Sprintf("%d clusters: ", g.Clusters)
 		all := fmt.Sprintf("all %d", g.Requests)
-		r.reach("h", of+"requests that are granted", all, fmt.Sprint(g.Granted), g.Granted == g.Requests)
+		t.reach("h", of+"requests that are granted", all, fmt.Sprint(g.Granted), g.Granted == g.Requests)
 		if g.Rest != nil {
 			// A provider that may not watch Secrets checks periodically whether they still exist.
-			r.none("h", of+"at rest: writes", g.Rest.writes)
+			t.none("h", of+"at rest: writes", g.Rest.writes)
 			each := float64(g.Rest.about) / float64(g.Requests) / (g.Rest.Seconds / 60)
-			r.atMost("h", of+"at rest: requests about an AccessRequest", " per minute", 1, each)
+			t.atMost("h", of+"at rest: requests about an AccessRequest", " per minute", 1, each)
 		}
 		if g.Restart != nil {
-			r.none("h", of+"after a restart: writes", g.Restart.writes)
+			t.none("h", of+"after a restart: writes", g.Restart.writes)
 		}
 		if w := g.Renewals; w != nil {
-			r.reach("h", of+"tokens renewed", all, fmt.Sprint(w.Renewed), w.Renewed == g.Requests)
-			r.none("h", of+"tokens renewed too early", w.Early)
+			t.reach("h", of+"tokens renewed", all, fmt.Sprint(w.Renewed), w.Renewed == g.Requests)
+			t.none("h", of+"tokens renewed too early", w.Early)
 			// By chance, a part can have more than the mean, but hardly more than five times its square root.
 			mean := float64(g.Requests) / renewalParts
 			limit, got := int(math.Ceil(mean+5*math.Sqrt(mean))), slices.Max(w.Parts)
-			r.reach("h", of+fmt.Sprintf("tokens renewed in %s, the most", renewalTime/renewalParts), fmt.Sprintf("at most %d", limit),
+			t.reach("h", of+fmt.Sprintf("tokens renewed in %s, the most", renewalTime/renewalParts), fmt.Sprintf("at most %d", limit),
 				fmt.Sprint(got), got <= limit)
 			// On a machine that is too slow, renewals that are due at once take longer, and most of them wait.
-			r.reach("h", of+"tokens that wait for their renewal at once, the most", fmt.Sprintf("at most %d", limit), fmt.Sprint(w.Queued),
+			t.reach("h", of+"tokens that wait for their renewal at once, the most", fmt.Sprintf("at most %d", limit), fmt.Sprint(w.Queued),
 				w.Queued <= limit)
 		}
 		if g.Delete != nil {
-			r.none("h", of+"grants lost", len(g.Lost))
-			r.reach("h", of+"requests that are gone after their deletion", all, fmt.Sprint(g.Gone), g.Gone == g.Requests)
-			r.none("h", of+"objects left on the hub and in the cluster", g.Left)
+			t.none("h", of+"grants lost", len(g.Lost))
+			t.reach("h", of+"requests that are gone after their deletion", all, fmt.Sprint(g.Gone), g.Gone == g.Requests)
+			t.none("h", of+"objects left on the hub and in the cluster", g.Left)
 		}
 	}
 }

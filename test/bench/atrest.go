@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -57,24 +56,25 @@ type window struct {
 	each   map[string][]time.Time
 }
 
-// fleetAtRest creates a fleet, and measures it without changes.
-func (r *registering) fleetAtRest(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // no watch outlives the hub
-	f := &resting{clusters: min(r.options.fleet, stageSize), interval: r.options.driftInterval}
-	fleet, err := watchFleet(ctx, r.hub.AdminConfig(), "", func(string) {})
-	if err != nil {
-		return err
-	}
-	steps := []func(context.Context, *resting, *fleetWatch) error{r.acceptFleet, r.letRest, r.letFallSilent}
-	for _, step := range steps {
-		if err := step(ctx, f, fleet); err != nil {
-			addRest(r.report, f)
+// measureFleet creates a fleet, and measures it without changes.
+func measureFleet(ctx context.Context, o options) (result *restResult, err error) {
+	err = withRegistration(ctx, o, func(ctx context.Context, r *registering) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // no watch outlives the hub
+		f := &resting{clusters: o.smallFleet(), interval: o.driftInterval}
+		fleet, err := watchFleet(ctx, r.hub.AdminConfig(), "", func(string) {})
+		if err != nil {
 			return err
 		}
-	}
-	addRest(r.report, f)
-	return nil
+		defer func() { result = f.result() }()
+		for _, step := range []func(context.Context, *resting, *fleetWatch) error{r.acceptFleet, r.letRest, r.letFallSilent} {
+			if err := step(ctx, f, fleet); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return result, err
 }
 
 // writeFleet sends one request for each cluster of the fleet.
@@ -197,11 +197,10 @@ func (r *registering) watch(ctx context.Context, f *resting, length time.Duratio
 		return nil, err
 	}
 	if pid, ok := r.hub.PIDs()["hub-controller-manager"]; ok {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		w.rss, err = rss(pid)
 		if err != nil {
 			return nil, err
 		}
-		w.rss = field(status, "VmRSS:")
 	}
 	return w, nil
 }

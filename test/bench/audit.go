@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,25 +153,6 @@ func (r requests) refused() map[string]int {
 	return refused
 }
 
-func sum(counts map[string]int) (total int) {
-	for _, n := range counts {
-		total += n
-	}
-	return total
-}
-
-// most returns the most frequent ones, with their numbers per each of n.
-func most(counts map[string]int, n int) (text string) {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
-	for i, name := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %.3g", name, float64(counts[name])/float64(n))
-	}
-	return text
-}
-
 // silence waits until there were no writes for a time, and returns the time of the last one.
 func (a *audit) silence(ctx context.Context, quiet time.Duration) (last time.Time, err error) {
 	last = time.Now()
@@ -192,14 +172,5 @@ func (a *audit) silence(ctx context.Context, quiet time.Duration) (last time.Tim
 		if err := sleep(ctx, 500*time.Millisecond); err != nil {
 			return last, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

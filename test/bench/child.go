@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -61,11 +60,19 @@ func (c *child) stop() {
 	c.cmd = nil
 }
 
-// rss returns its resident memory in KiB.
+// rss returns its resident memory in KiB, or 0 if it does not run.
 func (c *child) rss() int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	kib, err := rss(c.cmd.Process.Pid)
 	if err != nil {
 		return 0
 	}
-	return field(status, "VmRSS:")
+	return kib
+}
+
+// pid returns its process ID, or 0 if it does not run.
+func (c *child) pid() int {
+	if c.cmd == nil {
+		return 0
+	}
+	return c.cmd.Process.Pid
 }

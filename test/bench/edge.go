@@ -43,7 +43,7 @@ var edgeRoles []byte
 
 // edging is a hub with edge nodes and policies.
 type edging struct {
-	*bench
+	*env
 	audit *audit
 	// admins and agents send requests directly to hub-apiserver. Each agent writes the status of its own node.
 	admins, agents []*client
@@ -55,18 +55,20 @@ type edging struct {
 	engine *engine.Engine
 }
 
-// withEdge measures the cost of changes of nodes and policies.
-func (b *bench) withEdge(ctx context.Context) error {
-	e := &edging{bench: b, nodes: b.options.smallFleet()}
-	e.result = &edgeResult{Nodes: e.nodes, Policies: b.options.edgePolicies, Namespaces: edgeNamespaces}
-	b.report.Edge = e.result
+// measureEdge measures the cost of changes of nodes and policies.
+func measureEdge(ctx context.Context, o options) (*edgeResult, error) {
+	e := &edging{nodes: o.smallFleet()}
+	e.result = &edgeResult{Nodes: e.nodes, Policies: o.edgePolicies, Namespaces: edgeNamespaces}
 	adapt := func(c *localhub.Options) (err error) {
 		c.WithoutKubeControllerManager = true
 		c.HubControllerManagerArgs = []string{"--controllers=sets,edge"}
 		e.audit, err = newAudit(c, auditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, e.measure)
+	return e.result, withHub(ctx, o, adapt, func(ctx context.Context, shared *env) error {
+		e.env = shared
+		return e.measure(ctx)
+	})
 }
 
 func (e *edging) measure(ctx context.Context) (err error) {
@@ -117,7 +119,7 @@ func asAgent(path string) http.Header {
 }
 
 func (e *edging) many(ctx context.Context, clients []*client, n int, method, contentType string, path func(int) string, body func(int) []byte) error {
-	return e.manyBy(ctx, clients, n, method, contentType, path, body)
+	return e.writeEach(ctx, clients, n, method, contentType, path, body)
 }
 
 func (e *edging) create(ctx context.Context, n int, path func(int) string, body func(int) map[string]any) error {
@@ -232,18 +234,12 @@ func (e *edging) services(ctx context.Context) error {
 	})
 }
 
+// edgeSettledTicks is the number of ticks for which hub-controller-manager must be idle.
+const edgeSettledTicks = 6
+
 // settled waits until hub-controller-manager is idle.
 func (e *edging) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
-	for still := 0; still < 2*settleTicks; still++ {
-		cpu := e.cpuNow()[procControllers]
-		if err := sleep(ctx, settleTick); err != nil {
-			return fmt.Errorf("hub-controller-manager does not come to rest: %w", err)
-		}
-		if e.cpuNow()[procControllers]-cpu > settleCPU {
-			still = -1
-		}
-	}
-	return nil
+	return e.awaitIdle(ctx, edgeSettledTicks, func() int { return 0 })
 }

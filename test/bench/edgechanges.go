@@ -35,7 +35,7 @@ func (e *edging) measured(ctx context.Context, name string, times int, do func(c
 	if err := e.settled(ctx); err != nil {
 		return nil, err
 	}
-	c.Seconds = seconds(time.Since(begun) - 2*settleTicks*settleTick)
+	c.Seconds = seconds(time.Since(begun) - edgeSettledTicks*settleTick)
 	used := e.cpuNow().since(cpu).less(e.idle, time.Since(begun))
 	c.CPU, c.Own = used.per(times), float64(used[procControllers].Microseconds())/1000/float64(times)
 	requests, err := e.audit.requests(begun)

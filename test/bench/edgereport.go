@@ -44,8 +44,7 @@ type edgeChange struct {
 	Writes map[string]float64 `json:"writesEach"`
 }
 
-func printEdge(r *report, out io.Writer) {
-	e := r.Edge
+func (e *edgeResult) print(out io.Writer) {
 	if e == nil {
 		return
 	}
@@ -61,17 +60,17 @@ func printEdge(r *report, out io.Writer) {
 		e.Placements, e.Pairs, e.Memory>>10), []string{"each", "s, together", "to decide, ms", "controllers' CPU ms", "CPU ms of all", "writes"}, rows)
 }
 
-func judgeEdge(r *report) {
-	if r.Edge == nil {
+func (e *edgeResult) judge(t *targets) {
+	if e == nil {
 		return
 	}
-	for _, c := range r.Edge.Changes {
+	for _, c := range e.Changes {
 		switch c.Name {
 		case edgePolicyEdit, edgeNodeChange, edgeNodeUnnamed:
-			r.atLeast("o", c.Name+": less to decide than to evaluate everything", 50, round(r.Edge.Everything/max(c.Decided, 0.001), 1))
+			t.atLeast("o", c.Name+": less to decide than to evaluate everything", 50, round(e.Everything/max(c.Decided, 0.001), 1))
 		}
 		if c.Name == edgeNodeUnnamed {
-			r.reach("o", c.Name+": writes", "none", fmt.Sprint(c.Writes), len(c.Writes) == 0)
+			t.reach("o", c.Name+": writes", "none", fmt.Sprint(c.Writes), len(c.Writes) == 0)
 		}
 	}
 }

@@ -52,17 +52,20 @@ type traffic struct {
 	cpu                            cpuTimes
 }
 
-// grants measures requests for one cluster, and the same number for many.
-func (a *accessing) grants(ctx context.Context) error {
-	for _, clusters := range []int{1, a.options.accessClusters} {
-		g := &granting{requests: a.options.accessRequests, clusters: clusters}
-		err := a.grantAndTakeBack(ctx, g)
-		addGranting(a.report, g)
-		if err != nil {
-			return fmt.Errorf("%d clusters: %w", clusters, err)
+// measureGrants measures requests for one cluster, and the same number for many.
+func measureGrants(ctx context.Context, o options) (results grantResults, err error) {
+	err = withAccess(ctx, o, func(ctx context.Context, a *accessing) error {
+		for _, clusters := range []int{1, o.accessClusters} {
+			g := &granting{requests: o.accessRequests, clusters: clusters}
+			err := a.grantAndTakeBack(ctx, g)
+			results = append(results, g.result())
+			if err != nil {
+				return fmt.Errorf("%d clusters: %w", clusters, err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
+	return results, err
 }
 
 func (a *accessing) grantAndTakeBack(ctx context.Context, g *granting) error {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -47,21 +46,24 @@ const (
 	joinByAWS         = "by AWS IAM, the hub's side"
 )
 
-// joins measures clusters that join at once. An admin accepts each of them as soon as it exists.
-func (r *registering) joins(ctx context.Context) error {
-	if err := r.apply(ctx, bootstrapManifest); err != nil {
-		return err
-	}
-	for _, join := range []func(context.Context) (*joining, error){r.joinByCertificate, r.joinByAWS} {
-		j, err := join(ctx)
-		if j != nil {
-			addJoining(r.report, j)
-		}
-		if err != nil {
+// measureJoins measures clusters that join at once. An admin accepts each of them as soon as it exists.
+func measureJoins(ctx context.Context, o options) (results joinResults, err error) {
+	err = withRegistration(ctx, o, func(ctx context.Context, r *registering) error {
+		if err := r.apply(ctx, bootstrapManifest); err != nil {
 			return err
 		}
-	}
-	return nil
+		for _, join := range []func(context.Context) (*joining, error){r.joinByCertificate, r.joinByAWS} {
+			j, err := join(ctx)
+			if j != nil {
+				results = append(results, j.result())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return results, err
 }
 
 // accepting watches the clusters with a prefix of their names, and accepts them.
@@ -219,15 +221,6 @@ func (r *registering) newAgents(ctx context.Context) (*agents, error) {
 	return a, clientcmd.WriteToFile(*kubeconfig(&clientcmdapi.Cluster{Server: s.URL}, &clientcmdapi.AuthInfo{}), a.kubeconfig)
 }
 
-func kubeconfig(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *clientcmdapi.Config {
-	return &clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"cluster": cluster},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"user": user},
-		Contexts:       map[string]*clientcmdapi.Context{"context": {Cluster: "cluster", AuthInfo: "user"}},
-		CurrentContext: "context",
-	}
-}
-
 // run runs the agent of one cluster.
 func (a *agents) run(ctx context.Context, name string) error {
 	bootstrap := a.bootstrap.DeepCopy()
@@ -245,14 +238,4 @@ func (a *agents) run(ctx context.Context, name string) error {
 	o.ClusterName, o.ServerURL = name, "https://api."+name+".example.com:6443"
 	o.HealthAddress, o.Metrics.Address = "0", "0"
 	return o.Run(ctx)
-}
-
-// cpuAll includes the time of this process, which runs the agents and the fake AWS.
-func (b *bench) cpuAll() cpuTimes {
-	times := b.cpuNow()
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
-		times["agents and AWS"] = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	}
-	return times
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -48,7 +47,7 @@ var klusterletsAuditPolicy []byte
 // installing is a management cluster with hub-operator as it is deployed, and managed clusters for which it creates agents. There are no nodes, so no
 // agent runs.
 type installing struct {
-	*bench
+	*env
 	operator child
 	managed  []*managedCluster
 	onHere   *audit
@@ -65,16 +64,16 @@ type managedCluster struct {
 	source []byte
 }
 
-// withKlusterlets measures on such clusters.
-func (b *bench) withKlusterlets(ctx context.Context) error {
-	i := &installing{bench: b, result: &klusterletsResult{Klusterlets: b.options.klusterlets, ManagedClusters: b.options.managedClusters}}
-	b.report.Klusterlets = i.result
+// measureKlusterlets measures many detached Klusterlets on one management cluster.
+func measureKlusterlets(ctx context.Context, o options) (*klusterletsResult, error) {
+	i := &installing{result: &klusterletsResult{Klusterlets: o.klusterlets, ManagedClusters: o.managedClusters}}
 	adapt := func(c *localhub.Options) (err error) {
 		c.Plain, c.HubAPIServerArgs = true, nil
 		i.onHere, err = newAudit(c, klusterletsAuditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, func(ctx context.Context) error {
+	return i.result, withHub(ctx, o, adapt, func(ctx context.Context, e *env) error {
+		i.env = e
 		defer i.stop()
 		if err := i.start(ctx); err != nil {
 			return err
@@ -182,26 +181,17 @@ func containerArgs(deployment *unstructured.Unstructured) ([]string, error) {
 }
 
 func (i *installing) startManaged(ctx context.Context, n int) error {
-	config := localhub.Options{Dir: filepath.Join(i.config.Dir, fmt.Sprintf("managed-%d", n)), BinDir: i.config.BinDir, Plain: true,
-		UnsafeNoFsync: i.config.UnsafeNoFsync}
-	err := os.MkdirAll(config.Dir, 0o700)
-	if err != nil {
-		return err
-	}
 	m := &managedCluster{}
-	m.audit, err = newAudit(&config, klusterletsAuditPolicy)
-	if err != nil {
+	var err error
+	m.Instance, err = startCluster(ctx, i.env, fmt.Sprintf("managed-%d", n), func(c *localhub.Options) (err error) {
+		m.audit, err = newAudit(c, klusterletsAuditPolicy)
 		return err
-	}
-	m.Instance, err = localhub.Start(ctx, config)
+	})
 	if err != nil {
 		return err
 	}
 	i.managed = append(i.managed, m)
-	if err := apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
-		return err
-	}
-	cluster, token, err := account(ctx, m.AdminConfig(), "kube-system", "provider-admin")
+	cluster, token, err := clusterAdmin(ctx, m.Instance)
 	if err != nil {
 		return err
 	}
@@ -209,7 +199,7 @@ func (i *installing) startManaged(ctx context.Context, n int) error {
 	if err != nil || i.options.tokenLife == 0 {
 		return err
 	}
-	return apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), shortTokens(i.options.tokenLife)...)
+	return applyTo(ctx, m.Instance, shortTokens(i.options.tokenLife)...)
 }
 
 // shortTokens returns manifests that make a cluster grant the tokens of Klusterlets for a short time. The kube-apiserver's flag for that,
@@ -243,8 +233,8 @@ func (i *installing) stop() {
 // otherPIDs returns the process IDs of hub-operator and of the managed clusters.
 func (i *installing) otherPIDs() map[string]int {
 	pids := map[string]int{}
-	if i.operator.cmd != nil {
-		pids[procHubOperator] = i.operator.cmd.Process.Pid
+	if pid := i.operator.pid(); pid != 0 {
+		pids[procHubOperator] = pid
 	}
 	for n, m := range i.managed {
 		for name, pid := range m.PIDs() {
@@ -299,7 +289,7 @@ func secretBody(name string, kubeconfig []byte) []byte {
 func (i *installing) make(ctx context.Context, count int) error {
 	from := i.made
 	i.made += count
-	if err := i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json",
+	if err := i.writeEach(ctx, i.admins, count, http.MethodPost, "application/json",
 		func(int) string { return klusterletsPath }, func(n int) []byte { return klusterletBody(from + n) }); err != nil {
 		return err
 	}
@@ -322,11 +312,11 @@ func (i *installing) make(ctx context.Context, count int) error {
 		return err
 	}
 	secrets := func(n int) string { return namespacesPath + "/" + agentNamespace(from+n) + "/secrets" }
-	if err := i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets,
+	if err := i.writeEach(ctx, i.admins, count, http.MethodPost, "application/json", secrets,
 		func(int) []byte { return secretBody(operatorv1.BootstrapHubKubeconfig, []byte(bootstrapKubeconfig)) }); err != nil {
 		return err
 	}
-	return i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets, func(n int) []byte {
+	return i.writeEach(ctx, i.admins, count, http.MethodPost, "application/json", secrets, func(n int) []byte {
 		return secretBody(operatorv1.ExternalManagedKubeconfig, i.managed[(from+n)%len(i.managed)].source)
 	})
 }

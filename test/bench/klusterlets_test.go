@@ -129,9 +129,9 @@ func TestJudgeKlusterlets(t *testing.T) {
 			RestOnManaged: map[string]int{"watch roles": 3}, Renewals: renewedAt(func(n int) float64 { return 0.7 + 0.1*(float64(n)+0.5)/240 })}
 	}
 	short := func(k *klusterletsResult) (n int) {
-		r := &report{Klusterlets: k}
-		judgeKlusterlets(r)
-		for _, target := range r.Targets {
+		var all targets
+		k.judge(&all)
+		for _, target := range all {
 			if !target.Reached {
 				n++
 			}

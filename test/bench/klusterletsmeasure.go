@@ -183,7 +183,7 @@ func (i *installing) renewals(ctx context.Context) error {
 	path := func(n int) string {
 		return namespacesPath + "/" + agentNamespace(n/tokensOfEach) + "/secrets/" + names[n%tokensOfEach]
 	}
-	if err := i.manyBy(ctx, i.admins, number, http.MethodDelete, "", path, func(int) []byte { return nil }); err != nil {
+	if err := i.writeEach(ctx, i.admins, number, http.MethodDelete, "", path, func(int) []byte { return nil }); err != nil {
 		return err
 	}
 	var minted []tokenAsked

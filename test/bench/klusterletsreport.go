@@ -158,8 +158,7 @@ func (s *renewalSpread) burst() float64 {
 	return round(ratio(float64(slices.Max(s.Parts)*len(s.Parts)), float64(s.Renewed)), 2)
 }
 
-func printKlusterlets(r *report, out io.Writer) {
-	k := r.Klusterlets
+func (k *klusterletsResult) print(out io.Writer) {
 	if k == nil {
 		return
 	}
@@ -200,31 +199,30 @@ func printKlusterlets(r *report, out io.Writer) {
 // enoughTokens is the number from which on chance does not cause a burst.
 const enoughTokens = 200
 
-func judgeKlusterlets(r *report) {
-	k := r.Klusterlets
+func (k *klusterletsResult) judge(t *targets) {
 	if k == nil {
 		return
 	}
 	if k.All != nil {
-		r.reach("n", "Klusterlets applied", fmt.Sprint(k.All.Count), fmt.Sprint(k.All.Applied), k.All.Applied == k.All.Count)
+		t.reach("n", "Klusterlets applied", fmt.Sprint(k.All.Count), fmt.Sprint(k.All.Applied), k.All.Applied == k.All.Count)
 	}
 	if len(k.Single) == 2 {
 		few, many := k.Single[0], k.Single[1]
 		what := fmt.Sprintf("one more after %d, to one more after %d: ", many.Before, few.Before)
-		r.atMost("n", what+"requests", "x", 1.1, ratio(many.requestsEach(), few.requestsEach()))
-		r.atMost("n", what+"hub-operator's CPU", "x", 1.5, ratio(many.CPU[procHubOperator], few.CPU[procHubOperator]))
+		t.atMost("n", what+"requests", "x", 1.1, ratio(many.requestsEach(), few.requestsEach()))
+		t.atMost("n", what+"hub-operator's CPU", "x", 1.5, ratio(many.CPU[procHubOperator], few.CPU[procHubOperator]))
 	}
 	if k.RestCores != nil {
 		left := plus(plus(nil, notWatches(k.RestOnManagement)), notWatches(k.RestOnManaged))
-		r.reach("n", "requests at rest, besides watches and the lease", "none", fmt.Sprint(sum(left)), len(left) == 0)
+		t.reach("n", "requests at rest, besides watches and the lease", "none", fmt.Sprint(sum(left)), len(left) == 0)
 	}
 	if s := k.Renewals; s != nil {
-		r.reach("n", "tokens renewed in their time", fmt.Sprint(s.Tokens), fmt.Sprint(s.Renewed-s.Early-s.Late), s.Renewed-s.Early-s.Late == s.Tokens)
+		t.reach("n", "tokens renewed in their time", fmt.Sprint(s.Tokens), fmt.Sprint(s.Renewed-s.Early-s.Late), s.Renewed-s.Early-s.Late == s.Tokens)
 		if s.Tokens >= enoughTokens {
-			r.atMost("n", "renewals in the busiest twelfth of the time, to an even one", "x", 2, s.burst())
+			t.atMost("n", "renewals in the busiest twelfth of the time, to an even one", "x", 2, s.burst())
 		}
 	}
 	if len(k.Lost) > 0 {
-		r.reach("n", "conditions lost", "none", fmt.Sprint(len(k.Lost)), false)
+		t.reach("n", "conditions lost", "none", fmt.Sprint(len(k.Lost)), false)
 	}
 }

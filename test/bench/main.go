@@ -47,25 +47,6 @@ import (
 	"time"
 )
 
-type options struct {
-	fleet, rounds, lists, writers, watchers, moves, restarts int
-
-	only, binDir, hubBinDir, output, profileDir, resourceVersion string
-
-	externalEtcd, noFsync, status, serversOnly, keep bool
-	timeout                                          time.Duration
-
-	joining, accessRequests, accessClusters int
-	driftInterval                           time.Duration
-
-	placements, changes, worksPerCluster, agentWorks, agentManifests, agentWatches int
-	agentWrites                                                                    float64
-
-	klusterlets, managedClusters int
-	edgePolicies                 int
-	tokenLife, rest              time.Duration
-}
-
 func main() {
 	var o options
 	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k), (l) and (o) take 10,000 at most.")
@@ -118,7 +99,7 @@ func main() {
 	}
 }
 
-func (o *options) validate() error {
+func validate(o *options) error {
 	if o.fleet < setSize || o.fleet%setSize != 0 || o.fleet > 1_000_000 {
 		return fmt.Errorf("--fleet=%d has to be a multiple of %d, at most 1,000,000", o.fleet, setSize)
 	}
@@ -154,125 +135,74 @@ func (o *options) validate() error {
 	return nil
 }
 
-// wants reports whether one of the parts must be measured.
-func (o *options) wants(parts string) bool { return strings.ContainsAny(o.only, parts) }
-
-// smallFleet returns the fleet size for the parts that are measured with 10,000 clusters at most: a larger one takes hours, or too much memory.
-func (o *options) smallFleet() int { return min(o.fleet, stageSize) }
-
 func run(ctx context.Context, o options) error {
-	if err := o.validate(); err != nil {
+	if err := validate(&o); err != nil {
 		return err
 	}
-	b, err := newBench(o)
-	if err != nil {
-		return err
+	for _, dir := range []string{o.output, o.profileDir} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
 	}
+	r := newReport(o)
 	// Print what was measured before a failure, and the failure.
-	failed := b.measureAll(ctx)
+	failed := r.measure(ctx, o)
 	if failed != nil {
-		b.report.Failed = failed.Error()
+		r.Failed = failed.Error()
 	}
-	b.report.judge()
-	b.report.print(os.Stdout)
+	r.judge()
+	r.print(os.Stdout)
 	file := filepath.Join(o.output, fmt.Sprintf("bench-%d.json", o.fleet))
-	if err := b.report.write(file); err != nil {
+	if err := r.write(file); err != nil {
 		return err
 	}
 	fmt.Println("\nThe figures are in", file)
 	return failed
 }
 
-// measureAll measures on one hub after the other.
-func (b *bench) measureAll(ctx context.Context) error {
-	if b.options.wants("abcdej") {
-		if err := b.withHub(ctx, b.withoutRegistration, b.measure); err != nil {
+// measure measures on one hub after the other.
+func (r *report) measure(ctx context.Context, o options) error {
+	if o.wants("abcdej") {
+		if err := withHub(ctx, o, withoutRegistration(o), r.measureClusters); err != nil {
 			return err
-		}
-	}
-	if b.options.wants("f") {
-		if err := b.withRegistration(ctx, (*registering).joins); err != nil {
-			return fmt.Errorf("(f): %w", err)
-		}
-	}
-	if b.options.wants("g") {
-		if err := b.withRegistration(ctx, (*registering).fleetAtRest); err != nil {
-			return fmt.Errorf("(g): %w", err)
-		}
-	}
-	if b.options.wants("h") {
-		if err := b.withAccess(ctx, (*accessing).grants); err != nil {
-			return fmt.Errorf("(h): %w", err)
-		}
-	}
-	if b.options.wants("i") {
-		if err := b.withAccess(ctx, (*accessing).tokens); err != nil {
-			return fmt.Errorf("(i): %w", err)
 		}
 	}
 	for _, part := range []struct {
 		name    string
-		measure func(context.Context) error
-	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}, {"n", b.withKlusterlets}, {"o", b.withEdge}} {
-		if b.options.wants(part.name) {
-			if err := part.measure(ctx); err != nil {
-				return fmt.Errorf("(%s): %w", part.name, err)
-			}
+		measure func() error
+	}{
+		{"f", func() (err error) { r.Joins, err = measureJoins(ctx, o); return err }},
+		{"g", func() (err error) { r.Rest, err = measureFleet(ctx, o); return err }},
+		{"h", func() (err error) { r.Grants, err = measureGrants(ctx, o); return err }},
+		{"i", func() (err error) { r.Tokens, err = measureTokens(ctx, o); return err }},
+		{"k", func() (err error) { r.Placing, err = measurePlacements(ctx, o); return err }},
+		{"l", func() (err error) { r.Works, err = measureWorks(ctx, o); return err }},
+		{"m", func() (err error) { r.WorkAgent, err = measureWorkAgent(ctx, o); return err }},
+		{"n", func() (err error) { r.Klusterlets, err = measureKlusterlets(ctx, o); return err }},
+		{"o", func() (err error) { r.Edge, err = measureEdge(ctx, o); return err }},
+	} {
+		if !o.wants(part.name) {
+			continue
+		}
+		if err := part.measure(); err != nil {
+			return fmt.Errorf("(%s): %w", part.name, err)
 		}
 	}
 	return nil
 }
 
-// measure compares with the peer, in order. Clusters exist from the first step on, whatever is measured.
-func (b *bench) measure(ctx context.Context) error {
-	if err := b.prepare(ctx); err != nil {
+// measureClusters measures (a) to (e) and (j), which have a hub together.
+func (r *report) measureClusters(ctx context.Context, e *env) error {
+	if err := measureClusters(ctx, e, &r.clustersResults); err != nil {
 		return err
 	}
-	if err := b.measureMemory(ctx, "empty"); err != nil {
-		return err
+	if !e.options.wants("j") {
+		return nil
 	}
-	for _, stage := range b.stages() {
-		if err := b.fill(ctx, stage.from, stage.to); err != nil {
-			return err
-		}
-		last := stage.to == b.options.fleet
-		if last {
-			b.reportWrites()
-			if err := b.measureMemory(ctx, memoryFilled); err != nil {
-				return err
-			}
-		}
-		if b.options.wants("a") {
-			if err := b.lists(ctx, stage.to, last); err != nil {
-				return err
-			}
-		}
-	}
-	if b.options.wants("d") {
-		if err := b.watches(ctx); err != nil {
-			return err
-		}
-	}
-	if b.options.wants("e") {
-		if err := b.restarts(ctx); err != nil {
-			return err
-		}
-		if err := b.measureMemory(ctx, memoryRestarted); err != nil {
-			return err
-		}
-	}
-	if b.options.wants("j") {
-		return b.views(ctx)
-	}
-	return nil
-}
-
-type stage struct{ from, to int }
-
-// stages returns the parts in which the fleet is created.
-func (b *bench) stages() []stage {
-	if b.options.fleet > stageSize && b.options.wants("a") {
-		return []stage{{0, stageSize}, {stageSize, b.options.fleet}}
-	}
-	return []stage{{0, b.options.fleet}}
+	var err error
+	r.View, err = measureViews(ctx, e)
+	return err
 }

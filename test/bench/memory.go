@@ -33,46 +33,36 @@ type usage struct {
 	Heap int
 }
 
-// The times when memory is measured, after it was measured empty.
-const (
-	memoryFilled    = "filled"
-	memoryRestarted = "restarted"
-)
+// usageEach is usage divided by a number of objects.
+type usageEach struct {
+	RSS  float64 `json:"rss"`
+	Anon float64 `json:"anonymous"`
+	Heap float64 `json:"liveHeap,omitempty"`
+}
 
-// measureMemory reports the memory of the fleet: the difference to that of the empty servers, which must be measured first.
-func (b *bench) measureMemory(ctx context.Context, when string) error {
-	if !b.options.wants("c") {
-		return nil
-	}
-	now, err := b.settledMemory(ctx, when)
-	if err != nil {
-		return err
-	}
-	if b.empty == nil {
-		b.empty = now
-		return nil
-	}
-	b.report.addMemory(when, b.empty, now, b.options.fleet)
-	return nil
+// each returns the usage since before for each of n objects, rounded to a number of digits.
+func (u usage) each(before usage, n, digits int) usageEach {
+	each := func(after, before int) float64 { return round(float64(after-before)/float64(n), digits) }
+	return usageEach{each(u.RSS, before.RSS), each(u.Anon, before.Anon), each(u.Heap, before.Heap)}
 }
 
 // settledMemory collects garbage in the API servers and waits until memory has settled.
-func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
-	if b.options.profileDir != "" {
-		if err := b.saveProfile(ctx, b.hub.HubAPIServerConfig(0), "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
+func (e *env) settledMemory(ctx context.Context, name string) (memory, error) {
+	if e.options.profileDir != "" {
+		if err := e.saveProfile(ctx, e.hub.HubAPIServerConfig(0), "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
 			return nil, err
 		}
 	}
-	return b.settledWithin(ctx, settleLongest)
+	return e.settledWithin(ctx, settleLongest)
 }
 
 // settledWithin waits until memory has settled, up to a time limit.
-func (b *bench) settledWithin(ctx context.Context, longest time.Duration) (memory, error) {
-	b.steps.step("Letting the memory of the servers settle")
+func (e *env) settledWithin(ctx context.Context, longest time.Duration) (memory, error) {
+	e.steps.step("Letting the memory of the servers settle")
 	begun := time.Now()
 	last := memory{}
 	for {
-		now, err := b.memory(ctx)
+		now, err := e.memory(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -91,15 +81,15 @@ func (b *bench) settledWithin(ctx context.Context, longest time.Duration) (memor
 			return nil, ctx.Err()
 		case <-time.After(settleStep):
 		}
-		b.steps.at(int(time.Since(begun).Seconds()), int(longest.Seconds()))
+		e.steps.at(int(time.Since(begun).Seconds()), int(longest.Seconds()))
 	}
 }
 
 // memory collects garbage and reads the memory of the processes.
-func (b *bench) memory(ctx context.Context) (memory, error) {
+func (e *env) memory(ctx context.Context) (memory, error) {
 	heaps := map[string]int{}
 	for name, config := range map[string]*rest.Config{
-		"kube-apiserver": b.hub.AdminConfig(), "hub-apiserver": b.hub.HubAPIServerConfig(0),
+		"kube-apiserver": e.hub.AdminConfig(), "hub-apiserver": e.hub.HubAPIServerConfig(0),
 	} {
 		heap, err := liveHeap(ctx, config)
 		if err != nil {
@@ -108,8 +98,8 @@ func (b *bench) memory(ctx context.Context) (memory, error) {
 		heaps[name] = heap
 	}
 	result := memory{}
-	for name, pid := range b.hub.PIDs() {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for name, pid := range e.hub.PIDs() {
+		status, err := procStatus(pid)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +130,17 @@ func liveHeap(ctx context.Context, config *rest.Config) (int, error) {
 	}
 	return 0, fmt.Errorf("the heap's profile does not tell its size: %w", lines.Err())
 }
+
+// rss returns the resident memory of a process in KiB.
+func rss(pid int) (int, error) {
+	status, err := procStatus(pid)
+	if err != nil {
+		return 0, err
+	}
+	return field(status, "VmRSS:"), nil
+}
+
+func procStatus(pid int) ([]byte, error) { return os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) }
 
 // field returns a value in KiB of /proc/<pid>/status.
 func field(status []byte, name string) int {

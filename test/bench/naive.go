@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,15 +159,6 @@ func (n *naive) timed(ctx context.Context) (took, cpu time.Duration, changed int
 	before, begun := ownCPU(), time.Now()
 	changed, err = n.round(ctx, begun)
 	return time.Since(begun), ownCPU() - before, changed, err
-}
-
-// ownCPU returns the processor time of this process.
-func ownCPU() time.Duration {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // follow updates a cluster and its scores in the peer.

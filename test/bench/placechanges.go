@@ -238,30 +238,3 @@ func (c *placementChange) count(used cpuTimes, writes map[string]int, runs, deci
 	}
 	c.runs, c.decisions, c.tries = c.runs+runs, c.decisions+decisions, c.tries+1
 }
-
-// over returns the time per second.
-func (t cpuTimes) over(took time.Duration) cpuTimes {
-	rate := cpuTimes{}
-	for name, used := range t {
-		rate[name] = time.Duration(float64(used) / took.Seconds())
-	}
-	return rate
-}
-
-// less subtracts the time that is used at rest.
-func (t cpuTimes) less(idle cpuTimes, took time.Duration) cpuTimes {
-	left := cpuTimes{}
-	for name, used := range t {
-		left[name] = max(0, used-time.Duration(float64(idle[name])*took.Seconds()))
-	}
-	return left
-}
-
-// cores returns the processor time per time.
-func (t cpuTimes) cores(took time.Duration) map[string]float64 {
-	cores := map[string]float64{}
-	for name, used := range t {
-		cores[name] = round(used.Seconds()/took.Seconds(), 3)
-	}
-	return cores
-}

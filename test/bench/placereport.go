@@ -8,6 +8,9 @@ import (
 	"io"
 )
 
+// placingResults are the results for all shapes.
+type placingResults []*placingResult
+
 // placingResult is the result for placements of one shape.
 type placingResult struct {
 	Shape      string         `json:"shape"`
@@ -81,8 +84,8 @@ func (r *changeResult) allWrites() (n float64) {
 	return n
 }
 
-func printPlacing(r *report, out io.Writer) {
-	for _, p := range r.Placing {
+func (r placingResults) print(out io.Writer) {
+	for _, p := range r {
 		p.print(out)
 	}
 }
@@ -122,28 +125,28 @@ func (p *placingResult) print(out io.Writer) {
 // placingLimit is the time limit for one change to be in all decisions, in seconds: if only the placements of a set are affected, and if all are.
 var placingLimit = map[string]float64{shapeTeams: 1, shapeWhole: 10}
 
-func judgePlacing(r *report) {
-	for _, p := range r.Placing {
+func (r placingResults) judge(t *targets) {
+	for _, p := range r {
 		if p.First != nil {
-			r.atMost("k", p.Shape+": first scheduling of all", " s", 60, p.First.Seconds)
+			t.atMost("k", p.Shape+": first scheduling of all", " s", 60, p.First.Seconds)
 		}
 		if p.RestCores != nil {
-			r.reach("k", p.Shape+": writes at rest", "none", fmt.Sprint(sum(p.RestWrites)), sum(p.RestWrites) == 0)
+			t.reach("k", p.Shape+": writes at rest", "none", fmt.Sprint(sum(p.RestWrites)), sum(p.RestWrites) == 0)
 		}
 		for _, c := range p.Changes {
 			what := p.Shape + ": " + c.Name
 			if c.Name == changeOther {
-				r.reach("k", what+": writes", "none", fmt.Sprintf("%.1f", c.allWrites()), c.allWrites() == 0)
+				t.reach("k", what+": writes", "none", fmt.Sprintf("%.1f", c.allWrites()), c.allWrites() == 0)
 			} else if c.Unchanged < c.Tries {
-				r.atMost("k", what+": until the last decision, the longest", " s", placingLimit[p.Shape], c.Longest/1000)
+				t.atMost("k", what+": until the last decision, the longest", " s", placingLimit[p.Shape], c.Longest/1000)
 			}
 			// The peer writes nothing, and gets no events. If each placement chooses from the whole fleet, each must be evaluated.
 			looks, cpu := float64(p.Namespaces)/2, 1.0
 			if c.Name == changeOther {
 				looks, cpu = float64(p.Placements), 10
 			}
-			r.atLeast("k", what+": fewer placements looked at than by the peer", max(looks, 1), c.FewerRuns)
-			r.atLeast("k", what+": less CPU than the peer", cpu, c.LessCPU)
+			t.atLeast("k", what+": fewer placements looked at than by the peer", max(looks, 1), c.FewerRuns)
+			t.atLeast("k", what+": less CPU than the peer", cpu, c.LessCPU)
 		}
 	}
 }

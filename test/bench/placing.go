@@ -17,7 +17,6 @@ import (
 const (
 	placementsPath = "/apis/" + clusterGroup + "/v1beta1/"
 	scoresGroup    = clusterGroup + "/v1alpha1"
-	namespacesPath = "/api/v1/namespaces"
 	// scoreName is the name of the AddOnPlacementScore of a cluster, and of the score in it.
 	scoreName = "demo"
 	// scored is the inverse of the share of clusters that have scores.
@@ -28,13 +27,14 @@ const (
 
 // placing is a hub with the clusters of the fleet, and placements that choose from them.
 type placing struct {
-	*bench
+	*env
 	audit *audit
 	// metrics is the URL of hub-controller-manager's metrics.
 	metrics string
 	admins  []*client
 	naive   *naive
 	watch   *decisionWatch
+	results placingResults
 	// idle is the processor time of the processes per second at rest.
 	idle cpuTimes
 }
@@ -73,8 +73,8 @@ func prioritizers(mode string) map[string]any {
 	}}
 }
 
-func (b *bench) placementShapes() []*placementShape {
-	sets := b.options.smallFleet() / setSize
+func placementShapes(o options) []*placementShape {
+	sets := o.smallFleet() / setSize
 	return []*placementShape{
 		{name: shapeTeams, namespaces: sets, set: setName, asked: true, spec: map[string]any{
 			"numberOfClusters": chosenClusters, "prioritizerPolicy": prioritizers("Additive"),
@@ -87,17 +87,17 @@ func (b *bench) placementShapes() []*placementShape {
 	}
 }
 
-// withPlacements measures on such a hub. It has no kube-controller-manager, which would create a ServiceAccount in each namespace.
-func (b *bench) withPlacements(ctx context.Context) error {
+// measurePlacements measures placements on a hub without kube-controller-manager, which would create a ServiceAccount in each namespace.
+func measurePlacements(ctx context.Context, o options) (results placingResults, err error) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	address := free.Addr().String()
 	if err := free.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	p := &placing{bench: b, metrics: "http://" + address + "/metrics"}
+	p := &placing{metrics: "http://" + address + "/metrics"}
 	adapt := func(c *localhub.Options) (err error) {
 		c.WithoutKubeControllerManager = true
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--max-placements-per-namespace=0")
@@ -105,7 +105,11 @@ func (b *bench) withPlacements(ctx context.Context) error {
 		p.audit, err = newAudit(c, auditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, p.measure)
+	err = withHub(ctx, o, adapt, func(ctx context.Context, e *env) error {
+		p.env = e
+		return p.measure(ctx)
+	})
+	return p.results, err
 }
 
 func (p *placing) measure(ctx context.Context) (err error) {
@@ -122,9 +126,9 @@ func (p *placing) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, shape := range p.placementShapes() {
+	for _, shape := range placementShapes(p.options) {
 		result := &placingResult{Shape: shape.name, Clusters: p.options.smallFleet(), Placements: p.options.placements, Namespaces: shape.namespaces}
-		p.report.Placing = append(p.report.Placing, result)
+		p.results = append(p.results, result)
 		if err := p.place(ctx, shape, result); err != nil {
 			return fmt.Errorf("%s: %w", shape.name, err)
 		}
@@ -134,29 +138,7 @@ func (p *placing) measure(ctx context.Context) (err error) {
 
 // many does one write for each number below n, with all writers, directly.
 func (p *placing) many(ctx context.Context, n int, method, contentType string, path func(int) string, body func(int) []byte) error {
-	return p.manyBy(ctx, p.admins, n, method, contentType, path, body)
-}
-
-// manyBy does the same with other clients.
-func (b *bench) manyBy(
-	ctx context.Context, clients []*client, n int, method, contentType string, path func(int) string, body func(int) []byte,
-) error {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return b.writeAll(ctx, clients, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
-}
-
-// makeNamespaces creates the namespaces that hub-apiserver requires.
-func (b *bench) makeNamespaces(ctx context.Context, n int, name func(int) string) error {
-	front, err := newClients(b.hub.AdminConfig(), connections)
-	if err != nil {
-		return err
-	}
-	return b.manyBy(ctx, front, n, http.MethodPost, "application/json", func(int) string { return namespacesPath }, func(i int) []byte {
-		return mustJSON(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name(i)}})
-	})
+	return p.writeEach(ctx, p.admins, n, method, contentType, path, body)
 }
 
 // fillFleet creates clusters with a status, sets, and scores of a part of the clusters.
@@ -239,27 +221,12 @@ func (p *placing) place(ctx context.Context, shape *placementShape, result *plac
 	return p.settled(ctx)
 }
 
-// settleCPU is the largest processor time of hub-controller-manager in a settleTick at rest.
-const (
-	settleTick  = 500 * time.Millisecond
-	settleCPU   = 25 * time.Millisecond
-	settleTicks = 3
-)
+// settledTicks is the number of ticks for which hub-controller-manager must be idle.
+const settledTicks = 3
 
 // settled waits until hub-controller-manager is idle: it uses no processor time and no decision changes.
 func (p *placing) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	for still := 0; still < settleTicks; still++ {
-		cpu, events := p.cpuNow()[procControllers], p.watch.count()
-		if err := sleep(ctx, settleTick); err != nil {
-			return fmt.Errorf("hub-controller-manager does not come to rest: %w", err)
-		}
-		if p.cpuNow()[procControllers]-cpu > settleCPU || p.watch.count() != events {
-			still = -1
-		}
-	}
-	return nil
+	return p.awaitIdle(ctx, settledTicks, p.watch.count)
 }
-
-const procControllers = "hub-controller-manager"

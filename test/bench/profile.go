@@ -14,18 +14,18 @@ import (
 )
 
 // cpuProfile starts a CPU profile of hub-apiserver if profiles are enabled. The returned function waits for it.
-func (b *bench) cpuProfile(ctx context.Context, name string, seconds int) func() {
-	return b.cpuProfileOf(ctx, b.hub.HubAPIServerConfig(0), name, seconds)
+func (e *env) cpuProfile(ctx context.Context, name string, seconds int) func() {
+	return e.cpuProfileOf(ctx, e.hub.HubAPIServerConfig(0), name, seconds)
 }
 
 // cpuProfileOf does the same with any API server.
-func (b *bench) cpuProfileOf(ctx context.Context, server *rest.Config, name string, seconds int) func() {
-	if b.options.profileDir == "" {
+func (e *env) cpuProfileOf(ctx context.Context, server *rest.Config, name string, seconds int) func() {
+	if e.options.profileDir == "" {
 		return func() {}
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- b.saveProfile(ctx, server, "cpu-"+name, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
+		done <- e.saveProfile(ctx, server, "cpu-"+name, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
 	}()
 	return func() {
 		if err := <-done; err != nil {
@@ -35,7 +35,7 @@ func (b *bench) cpuProfileOf(ctx context.Context, server *rest.Config, name stri
 }
 
 // saveProfile saves the response of an API server to an admin.
-func (b *bench) saveProfile(ctx context.Context, server *rest.Config, name, path string) error {
+func (e *env) saveProfile(ctx context.Context, server *rest.Config, name, path string) error {
 	admin, err := newClient(server)
 	if err != nil {
 		return err
@@ -44,5 +44,5 @@ func (b *bench) saveProfile(ctx context.Context, server *rest.Config, name, path
 	if err := admin.get(ctx, path, &profile); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(b.options.profileDir, name+".pprof"), profile.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(e.options.profileDir, name+".pprof"), profile.Bytes(), 0o644)
 }

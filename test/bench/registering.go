@@ -28,7 +28,7 @@ const (
 
 // registering is a hub with registration enabled: by certificate, and by AWS IAM with a fake AWS.
 type registering struct {
-	*bench
+	*env
 	aws     *fakeaws.Server
 	managed *fakeaws.Account
 	eks     irsa.ClusterARN // that the hub would run on
@@ -36,9 +36,9 @@ type registering struct {
 	audit   *audit
 }
 
-// withRegistration measures on such a hub.
-func (b *bench) withRegistration(ctx context.Context, measure func(*registering, context.Context) error) error {
-	r := &registering{bench: b}
+// withRegistration calls measure with such a hub.
+func withRegistration(ctx context.Context, o options, measure func(context.Context, *registering) error) error {
+	r := &registering{}
 	if err := r.startAWS(); err != nil {
 		return err
 	}
@@ -46,13 +46,16 @@ func (b *bench) withRegistration(ctx context.Context, measure func(*registering,
 	adapt := func(c *localhub.Options) (err error) {
 		c.HubControllerManagerArgs = []string{
 			"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + r.eks.String(),
-			"--drift-check-interval=" + b.options.driftInterval.String(),
+			"--drift-check-interval=" + o.driftInterval.String(),
 		}
 		c.HubControllerManagerEnv = r.awsEnv
 		r.audit, err = newAudit(c, auditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, func(ctx context.Context) error { return measure(r, ctx) })
+	return withHub(ctx, o, adapt, func(ctx context.Context, e *env) error {
+		r.env = e
+		return measure(ctx, r)
+	})
 }
 
 // startAWS starts a fake AWS.
@@ -102,6 +105,15 @@ func (r *registering) addEKS(name string) (arn string, err error) {
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::%s:root"},"Action":"sts:AssumeRole"}]}`,
 		managedAccount)})
 	return arn, err
+}
+
+// cpuAll includes the time of this process, which runs the agents and the fake AWS.
+func (r *registering) cpuAll() cpuTimes {
+	times := r.cpuNow()
+	if own := ownCPU(); own != 0 {
+		times["agents and AWS"] = own
+	}
+	return times
 }
 
 // awsCalls are the calls about the role of each cluster.

@@ -6,12 +6,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
+
+// joinResults are the results for the ways of joining.
+type joinResults []joinResult
 
 // joinResult is the result for clusters that joined at the same time.
 type joinResult struct {
@@ -77,9 +78,7 @@ type silentResult struct {
 	CPU      map[string]float64 `json:"cpuMillisecondsEach"`
 }
 
-func seconds(d time.Duration) float64 { return round(d.Seconds(), 3) }
-
-func addJoining(r *report, j *joining) {
+func (j *joining) result() joinResult {
 	result := joinResult{
 		How: j.how, Clusters: j.clusters, Ready: len(j.ready), PerSecond: round(float64(len(j.ready))/j.took.Seconds(), 1),
 		AcceptedMedian: seconds(j.accepted.median()), AcceptedP99: seconds(j.accepted.p99()),
@@ -87,22 +86,23 @@ func addJoining(r *report, j *joining) {
 		Lost: j.lost, Writes: j.requests.writes(), Reads: j.requests.reads(), Refused: j.requests.refused(), CPU: j.cpu.per(j.clusters),
 	}
 	result.AWSMost, result.AWSAll = j.calls.most()
-	r.Joins = append(r.Joins, result)
+	return result
 }
 
-func addRest(r *report, f *resting) {
-	r.Rest = &restResult{
+func (f *resting) result() *restResult {
+	result := &restResult{
 		Clusters: f.clusters, Interval: seconds(f.interval), Accepting: seconds(f.accepting), Writes: f.acceptRequests.writes(),
 		Refused: f.acceptRequests.refused(), CPU: f.acceptCPU.per(f.clusters), Gap: seconds(f.gap), Lost: f.lost,
 		Rest: f.rest.result(), Restarted: f.restarted.result(),
 	}
 	if f.silentCPU != nil {
-		r.Rest.Silent = &silentResult{
+		result.Silent = &silentResult{
 			Clusters: f.silent, First: seconds(f.silentFirst), Last: seconds(f.silentLast), Tainted: seconds(f.tainted),
 			Writes: f.silentRequests.writes(), Reads: f.silentRequests.reads(), Refused: f.silentRequests.refused(),
 			CPU: f.silentCPU.per(f.clusters),
 		}
 	}
+	return result
 }
 
 func (w *window) result() *windowResult {
@@ -117,9 +117,9 @@ func (w *window) result() *windowResult {
 	return result
 }
 
-func printRegistration(r *report, out io.Writer) {
+func (r joinResults) print(out io.Writer) {
 	var rows [][]string
-	for _, j := range r.Joins {
+	for _, j := range r {
 		rows = append(rows, []string{
 			j.How, fmt.Sprint(j.Clusters), fmt.Sprintf("%.1f", j.PerSecond),
 			fmt.Sprintf("%.2f", j.AcceptedMedian), fmt.Sprintf("%.2f", j.AcceptedP99),
@@ -128,7 +128,7 @@ func printRegistration(r *report, out io.Writer) {
 	}
 	table(out, "(f) clusters that join at the same time; seconds from a cluster's creation", []string{"", "clusters", "joins per s",
 		"accepted median", "p99", "ready median", "p99", "all steady after s", "CPU ms each"}, rows)
-	for _, j := range r.Joins {
+	for _, j := range r {
 		fmt.Fprintf(out, "  %s, requests of hub-controller-manager for each: %.1f writes (%s), %.1f reads (%s)\n", j.How,
 			float64(sum(j.Writes))/float64(j.Clusters), most(j.Writes, j.Clusters),
 			float64(sum(j.Reads))/float64(j.Clusters), most(j.Reads, j.Clusters))
@@ -136,12 +136,12 @@ func printRegistration(r *report, out io.Writer) {
 			fmt.Fprintf(out, "    of which the hub refused, for each: %s\n", most(j.Refused, j.Clusters))
 		}
 	}
-	if f := r.Rest; f != nil {
-		f.print(out)
-	}
 }
 
 func (f *restResult) print(out io.Writer) {
+	if f == nil {
+		return
+	}
 	rows := [][]string{{"accepted from the beginning, until all of them have all",
 		fmt.Sprintf("%.1f s, %.0f/s; for each %s; CPU ms %s", f.Accepting, float64(f.Clusters)/f.Accepting,
 			most(f.Writes, f.Clusters), each(f.CPU))}}
@@ -171,28 +171,18 @@ func (f *restResult) print(out io.Writer) {
 	table(out, fmt.Sprintf("(g) %d clusters accepted by AWS IAM", f.Clusters), []string{"", ""}, rows)
 }
 
-// orNothing returns all requests with their numbers.
-func orNothing(counts ...map[string]int) string {
-	all := map[string]int{}
-	for _, c := range counts {
-		maps.Copy(all, c)
-	}
-	if len(all) == 0 {
-		return "no request"
-	}
-	return most(all, 1)
-}
-
-func judgeRegistration(r *report) {
-	for _, j := range r.Joins {
+func (r joinResults) judge(t *targets) {
+	for _, j := range r {
 		all := fmt.Sprintf("all %d", j.Clusters)
-		r.reach("f", j.How+": clusters that are ready", all, fmt.Sprint(j.Ready), j.Ready == j.Clusters)
-		r.none("f", j.How+": conditions lost", len(j.Lost))
+		t.reach("f", j.How+": clusters that are ready", all, fmt.Sprint(j.Ready), j.Ready == j.Clusters)
+		t.none("f", j.How+": conditions lost", len(j.Lost))
 		if j.AWSAll > 0 {
-			r.reach("f", j.How+": AWS calls for one cluster, the most", "at most 6", fmt.Sprint(j.AWSMost), j.AWSMost <= 6)
+			t.reach("f", j.How+": AWS calls for one cluster, the most", "at most 6", fmt.Sprint(j.AWSMost), j.AWSMost <= 6)
 		}
 	}
-	f := r.Rest
+}
+
+func (f *restResult) judge(t *targets) {
 	if f == nil || f.Rest == nil || f.Restarted == nil {
 		return
 	}
@@ -200,13 +190,13 @@ func judgeRegistration(r *report) {
 		name string
 		*windowResult
 	}{{"at rest", f.Rest}, {"after a restart", f.Restarted}} {
-		r.none("g", w.name+": AWS writes", w.AWSWrites)
-		r.none("g", w.name+": writes of the hub", sum(w.Writes))
+		t.none("g", w.name+": AWS writes", w.AWSWrites)
+		t.none("g", w.name+": writes of the hub", sum(w.Writes))
 		// By chance, a part can have more than the mean, but hardly more than five times its square root.
 		mean := float64(f.Clusters) / intervalParts
 		limit := int(math.Ceil(mean + 5*math.Sqrt(mean)))
 		got := slices.Max(w.Checks)
-		r.reach("g", w.name+fmt.Sprintf(": clusters checked in %.0f s, the most", f.Interval/intervalParts),
+		t.reach("g", w.name+fmt.Sprintf(": clusters checked in %.0f s, the most", f.Interval/intervalParts),
 			fmt.Sprintf("at most %d", limit), fmt.Sprint(got), got <= limit)
 	}
 	checked := 0
@@ -214,15 +204,15 @@ func judgeRegistration(r *report) {
 		checked += n
 	}
 	least := int(0.8 * float64(f.Clusters) * watchedParts / intervalParts)
-	r.reach("g", fmt.Sprintf("at rest: clusters checked in %.0f s", f.Rest.Seconds), fmt.Sprintf("at least %d", least),
+	t.reach("g", fmt.Sprintf("at rest: clusters checked in %.0f s", f.Rest.Seconds), fmt.Sprintf("at least %d", least),
 		fmt.Sprint(checked), checked >= least)
-	r.reach("g", "time between two checks of a cluster, the shortest", fmt.Sprintf("at least %.1f s", 0.9*f.Interval),
+	t.reach("g", "time between two checks of a cluster, the shortest", fmt.Sprintf("at least %.1f s", 0.9*f.Interval),
 		fmt.Sprintf("%.1f s", f.Gap), f.Gap >= 0.9*f.Interval)
-	r.none("g", "conditions lost", len(f.Lost))
+	t.none("g", "conditions lost", len(f.Lost))
 	if s := f.Silent; s != nil {
-		r.reach("g", "silent at once: clusters that have their condition and taint", fmt.Sprintf("all %d", f.Clusters),
+		t.reach("g", "silent at once: clusters that have their condition and taint", fmt.Sprintf("all %d", f.Clusters),
 			fmt.Sprint(s.Clusters), s.Clusters == f.Clusters)
 		// This is the grace period of a lease of a minute, a second time.
-		r.atMost("g", "silent at once: the last taint", " s", 300, s.Tainted)
+		t.atMost("g", "silent at once: the last taint", " s", 300, s.Tainted)
 	}
 }

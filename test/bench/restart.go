@@ -6,8 +6,6 @@ package main
 import (
 	"context"
 	"time"
-
-	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
 // restartTimes are times from the start of a process.
@@ -19,9 +17,9 @@ type restartTimes struct {
 }
 
 // restarts stops and starts hub-apiserver, and finally everything, to measure the peer.
-func (b *bench) restarts(ctx context.Context) error {
+func restarts(ctx context.Context, e *env, r *clustersResults) error {
 	var times restartTimes
-	front, err := newClient(b.front())
+	front, err := newClient(e.front())
 	if err != nil {
 		return err
 	}
@@ -30,14 +28,14 @@ func (b *bench) restarts(ctx context.Context) error {
 		return err
 	}
 	members := ourMembers + "?" + bySetField(setName(0))
-	for i := range b.options.restarts {
-		b.steps.step("Restarting hub-apiserver, %d of %d", i+1, b.options.restarts)
+	for i := range e.options.restarts {
+		e.steps.step("Restarting hub-apiserver, %d of %d", i+1, e.options.restarts)
 		begun := time.Now()
-		b.hub.StopHubAPIServer(0)
+		e.hub.StopHubAPIServer(0)
 		times.stopped = append(times.stopped, time.Since(begun))
 
 		begun = time.Now()
-		if err := b.hub.StartHubAPIServer(ctx, 0); err != nil {
+		if err := e.hub.StartHubAPIServer(ctx, 0); err != nil {
 			return err
 		}
 		times.ready = append(times.ready, time.Since(begun))
@@ -46,17 +44,11 @@ func (b *bench) restarts(ctx context.Context) error {
 		}
 		times.served = append(times.served, time.Since(begun))
 	}
-	b.steps.step("Restarting everything")
-	b.hub.Stop()
+	e.steps.step("Restarting everything")
+	e.hub.Stop()
 	begun := time.Now()
 	started := make(chan error, 1)
-	go func() {
-		hub, err := localhub.Start(ctx, b.config)
-		if err == nil {
-			b.hub = hub
-		}
-		started <- err
-	}()
+	go func() { started <- e.startHub(ctx) }()
 	err = eventually(ctx, func() error { return listsSet(peerClusters + "?" + bySetLabel(setName(0))) })
 	times.peer = append(times.peer, time.Since(begun))
 	if startErr := <-started; startErr != nil {
@@ -65,6 +57,6 @@ func (b *bench) restarts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.addRestarts(times)
+	r.addRestarts(times)
 	return nil
 }

@@ -39,6 +39,8 @@ func median(values []float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 3) }
 
+func seconds(d time.Duration) float64 { return round(d.Seconds(), 3) }
+
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(v*scale) / scale

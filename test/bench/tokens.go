@@ -43,8 +43,13 @@ type tokenWay struct {
 	rates map[int]*rates
 }
 
-// tokens compares short-lived tokens with those that the cluster itself issues.
-func (a *accessing) tokens(ctx context.Context) error {
+// measureTokens compares short-lived tokens with those that the cluster itself issues.
+func measureTokens(ctx context.Context, o options) (results tokenResults, err error) {
+	err = withAccess(ctx, o, func(ctx context.Context, a *accessing) error { return a.tokens(ctx, &results) })
+	return results, err
+}
+
+func (a *accessing) tokens(ctx context.Context, results *tokenResults) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	const prefix, cluster = "token-", "tokens"
@@ -73,7 +78,7 @@ func (a *accessing) tokens(ctx context.Context) error {
 		if err := a.askForTokens(ctx, ways, clients); err != nil {
 			return err
 		}
-		addTokens(a.report, ways, clients)
+		*results = append(*results, tokensOf(ways, clients)...)
 	}
 	return nil
 }

@@ -32,66 +32,66 @@ type viewing struct {
 	count, lists int
 }
 
-// views measures lists of what a user may see by sets, and the cost of the first one. hub-apiserver is restarted first, because it caches data for
+// measureViews measures lists of what a user may see by sets, and the cost of the first one. hub-apiserver is restarted first, because it caches data for
 // the view from the first request on.
-func (b *bench) views(ctx context.Context) error {
-	if err := b.apply(ctx, viewerManifest); err != nil {
-		return err
+func measureViews(ctx context.Context, e *env) (result *viewResult, err error) {
+	if err := e.apply(ctx, viewerManifest); err != nil {
+		return nil, err
 	}
-	b.steps.step("Restarting hub-apiserver, which nobody has asked for a view then")
-	b.hub.StopHubAPIServer(0)
-	if err := b.hub.StartHubAPIServer(ctx, 0); err != nil {
-		return err
+	e.steps.step("Restarting hub-apiserver, which nobody has asked for a view then")
+	e.hub.StopHubAPIServer(0)
+	if err := e.hub.StartHubAPIServer(ctx, 0); err != nil {
+		return nil, err
 	}
-	viewings, err := b.viewings()
+	viewings, err := viewingsOf(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	first := viewings[0]
 	for _, l := range []*listing{first.members, first.plain} {
 		if err := l.check(ctx, first.count); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	before, err := b.settledMemory(ctx, "unseen")
+	before, err := e.settledMemory(ctx, "unseen")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	begun := time.Now()
 	if err := first.clusters.check(ctx, first.count); err != nil {
-		return err
+		return nil, err
 	}
 	took := time.Since(begun)
-	after, err := b.settledMemory(ctx, "seen")
+	after, err := e.settledMemory(ctx, "seen")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	addView(b.report, b.options.fleet, took, before["hub-apiserver"], after["hub-apiserver"])
+	result = newViewResult(e.options.fleet, took, before["hub-apiserver"], after["hub-apiserver"])
 	for _, v := range viewings {
-		if err := b.view(ctx, v); err != nil {
-			return fmt.Errorf("%s: %w", v.of, err)
+		if err := v.measure(ctx, e); err != nil {
+			return result, fmt.Errorf("%s: %w", v.of, err)
 		}
-		addViewing(b.report, v)
+		result.add(v)
 	}
-	return nil
+	return result, nil
 }
 
-// viewings returns those of a small set, of a set of all clusters, and of its first page.
-func (b *bench) viewings() ([]*viewing, error) {
+// viewingsOf returns those of a small set, of a set of all clusters, and of its first page.
+func viewingsOf(e *env) ([]*viewing, error) {
 	way := func(name, user, path string) (*listing, error) {
-		client, err := newClient(b.hub.HubAPIServerUserConfig(0, user))
+		client, err := newClient(e.hub.HubAPIServerUserConfig(0, user))
 		return &listing{name: name, client: client, path: func(string) string { return path }}, err
 	}
-	all := b.options.fleet
+	all := e.options.fleet
 	page := fmt.Sprintf("?limit=%d", pageSize)
 	var viewings []*viewing
 	for _, v := range []struct {
 		of, user, selects, separator string
 		count, lists                 int
 	}{
-		{fmt.Sprintf("one set of %d", setSize), viewer, "", "?" + bySetLabel(setName(0)), setSize, b.options.lists},
+		{fmt.Sprintf("one set of %d", setSize), viewer, "", "?" + bySetLabel(setName(0)), setSize, e.options.lists},
 		{fmt.Sprintf("one set of all %d", all), wholeViewer, "", "", all, 1},
-		{fmt.Sprintf("one set of all %d, %d of them", all, pageSize), wholeViewer, page, page, min(all, pageSize), max(1, b.options.lists/5)},
+		{fmt.Sprintf("one set of all %d, %d of them", all, pageSize), wholeViewer, page, page, min(all, pageSize), max(1, e.options.lists/5)},
 	} {
 		result := &viewing{of: v.of, count: v.count, lists: v.lists}
 		var err error
@@ -112,14 +112,14 @@ func (b *bench) viewings() ([]*viewing, error) {
 	return viewings, nil
 }
 
-// view measures the three ways in turns.
-func (b *bench) view(ctx context.Context, v *viewing) error {
-	b.steps.step("Listing %s, %d rounds", v.of, b.options.rounds)
+// measure measures the three ways in turns.
+func (v *viewing) measure(ctx context.Context, e *env) error {
+	e.steps.step("Listing %s, %d rounds", v.of, e.options.rounds)
 	listings := []*listing{v.clusters, v.members, v.plain}
 	for _, l := range listings {
 		if err := l.check(ctx, v.count); err != nil {
 			return err
 		}
 	}
-	return b.inTurns(ctx, listings, v.lists, 1)
+	return listInTurns(ctx, e, listings, v.lists, 1)
 }

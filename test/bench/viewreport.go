@@ -16,7 +16,7 @@ type viewResult struct {
 	Before usage   `json:"beforeKiB"`
 	After  usage   `json:"afterKiB"`
 	// PerCluster is the difference, divided by the number of clusters.
-	PerCluster perCluster    `json:"perClusterKiB"`
+	PerCluster usageEach     `json:"perClusterKiB"`
 	Lists      []viewListing `json:"lists"`
 }
 
@@ -35,16 +35,15 @@ type viewListing struct {
 	CPUToPlain  float64 `json:"cpuToStoredClusters"`
 }
 
-func addView(r *report, clusters int, first time.Duration, before, after usage) {
-	each := func(after, before int) float64 { return round(float64(after-before)/float64(clusters), 2) }
-	r.View = &viewResult{First: milliseconds(first), Before: before, After: after,
-		PerCluster: perCluster{each(after.RSS, before.RSS), each(after.Anon, before.Anon), each(after.Heap, before.Heap)}}
+func newViewResult(clusters int, first time.Duration, before, after usage) *viewResult {
+	return &viewResult{First: milliseconds(first), Before: before, After: after, PerCluster: after.each(before, clusters, 2)}
 }
 
-func addViewing(r *report, v *viewing) {
+// add adds the results of one way.
+func (r *viewResult) add(v *viewing) {
 	cpu := func(l *listing) float64 { return l.cpu.per(len(l.latency))["hub-apiserver"] }
 	for _, l := range []*listing{v.clusters, v.members, v.plain} {
-		r.View.Lists = append(r.View.Lists, viewListing{
+		r.Lists = append(r.Lists, viewListing{
 			Of: v.of, Name: l.name, Count: len(l.latency), Bytes: l.bytes,
 			Median: milliseconds(l.latency.median()), P99: milliseconds(l.latency.p99()), CPU: cpu(l),
 			ToMember: round(pairedRatio(l.perRound, v.members.perRound), 2), ToPlain: round(pairedRatio(l.perRound, v.plain.perRound), 2),
@@ -53,20 +52,19 @@ func addViewing(r *report, v *viewing) {
 	}
 }
 
-func printView(r *report, out io.Writer) {
-	if r.View == nil {
+func (r *viewResult) print(out io.Writer) {
+	if r == nil {
 		return
 	}
 	mib := func(kib int) string { return fmt.Sprintf("%.1f", float64(kib)/1024) }
-	v := r.View
-	table(out, fmt.Sprintf("(j) hub-apiserver's memory around the first list of clusters by the view, which took %.0f ms", v.First),
+	table(out, fmt.Sprintf("(j) hub-apiserver's memory around the first list of clusters by the view, which took %.0f ms", r.First),
 		[]string{"", "MiB before", "after", "KiB/cluster"}, [][]string{
-			{"live heap", mib(v.Before.Heap), mib(v.After.Heap), fmt.Sprintf("%.2f", v.PerCluster.Heap)},
-			{"RSS", mib(v.Before.RSS), mib(v.After.RSS), fmt.Sprintf("%.2f", v.PerCluster.RSS)},
-			{"not of files", mib(v.Before.Anon), mib(v.After.Anon), fmt.Sprintf("%.2f", v.PerCluster.Anon)},
+			{"live heap", mib(r.Before.Heap), mib(r.After.Heap), fmt.Sprintf("%.2f", r.PerCluster.Heap)},
+			{"RSS", mib(r.Before.RSS), mib(r.After.RSS), fmt.Sprintf("%.2f", r.PerCluster.RSS)},
+			{"not of files", mib(r.Before.Anon), mib(r.After.Anon), fmt.Sprintf("%.2f", r.PerCluster.Anon)},
 		})
 	var rows [][]string
-	for _, l := range v.Lists {
+	for _, l := range r.Lists {
 		rows = append(rows, []string{
 			l.Of, l.Name, fmt.Sprintf("%.2f", l.Median), fmt.Sprintf("%.2f", l.P99), fmt.Sprintf("%.2f", l.CPU), fmt.Sprint(l.Bytes / 1000),
 			fmt.Sprintf("%.2fx, %.2fx", l.ToMember, l.CPUToMember), fmt.Sprintf("%.2fx, %.2fx", l.ToPlain, l.CPUToPlain),

@@ -53,54 +53,54 @@ type arrival struct {
 
 // watches measures the time from the response to a write of a label until the events at all watches of the set that the cluster leaves or of the one
 // that it joins.
-func (b *bench) watches(ctx context.Context) error {
+func watches(ctx context.Context, e *env, r *clustersResults) error {
 	members := func(set string) string { return ourMembers + "?" + bySetField(set) }
 	peers := func(set string) string { return peerClusters + "?" + bySetLabel(set) }
 	all := []*watching{
-		{name: watchMembersFront, kind: ours, list: members, watch: members, config: b.front()},
-		{name: watchMembersDirect, kind: ours, list: members, watch: members, config: b.direct()},
-		{name: watchPeer, kind: peer, list: peers, watch: peers, config: b.front()},
+		{name: watchMembersFront, kind: ours, list: members, watch: members, config: e.front()},
+		{name: watchMembersDirect, kind: ours, list: members, watch: members, config: e.direct()},
+		{name: watchPeer, kind: peer, list: peers, watch: peers, config: e.front()},
 	}
-	homes := map[string][]string{ours.name: b.homes(), peer.name: b.homes()}
+	sets := map[string][]string{ours.name: homes(e.options.fleet), peer.name: homes(e.options.fleet)}
 	for _, w := range all {
-		if err := b.watchOne(ctx, w, homes[w.kind.name]); err != nil {
+		if err := watchOne(ctx, e, w, sets[w.kind.name]); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	b.report.addWatches(b.options.watchers, all)
+	r.addWatches(e.options.watchers, all)
 	return nil
 }
 
 // homes returns the sets of the clusters, by number.
-func (b *bench) homes() []string {
-	homes := make([]string, b.options.fleet)
+func homes(fleet int) []string {
+	homes := make([]string, fleet)
 	for i := range homes {
 		homes[i] = setOf(i)
 	}
 	return homes
 }
 
-func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error {
-	b.steps.step("Opening %d watches of %s", b.options.watchers, w.name)
+func watchOne(ctx context.Context, e *env, w *watching, homes []string) error {
+	e.steps.step("Opening %d watches of %s", e.options.watchers, w.name)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sets := min(len(homes)/setSize, b.options.watchers)
-	arrivals := make(chan arrival, 10*b.options.watchers)
-	watchers, err := b.openWatches(ctx, w, sets, arrivals)
+	sets := min(len(homes)/setSize, e.options.watchers)
+	arrivals := make(chan arrival, 10*e.options.watchers)
+	watchers, err := openWatches(ctx, e, w, sets, arrivals)
 	if err != nil {
 		return err
 	}
-	writer, err := newClient(b.front())
+	writer, err := newClient(e.front())
 	if err != nil {
 		return err
 	}
-	b.steps.step("Writing the labels of %d clusters", b.options.moves)
+	e.steps.step("Writing the labels of %d clusters", e.options.moves)
 	if w.name == watchMembersFront {
-		defer b.cpuProfile(ctx, "watch", 5)()
+		defer e.cpuProfile(ctx, "watch", 5)()
 	}
 	// The first writes are not counted: they fill the caches of permissions.
 	const warm = 5
-	for move := range b.options.moves + warm {
+	for move := range e.options.moves + warm {
 		i := rand.IntN(sets * setSize)
 		from, to := homes[i], setName(rand.IntN(sets))
 		if from == to {
@@ -124,7 +124,7 @@ func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error
 			w.lost += lost
 			w.moved++
 		}
-		b.steps.at(move, b.options.moves)
+		e.steps.at(move, e.options.moves)
 	}
 	return nil
 }
@@ -155,8 +155,8 @@ func await(
 }
 
 // openWatches opens all watches, starting now, and returns their number for each set.
-func (b *bench) openWatches(
-	ctx context.Context, w *watching, sets int, arrivals chan<- arrival,
+func openWatches(
+	ctx context.Context, e *env, w *watching, sets int, arrivals chan<- arrival,
 ) (map[string]int, error) {
 	clients, err := newClients(w.config, watchConnections)
 	if err != nil {
@@ -167,10 +167,10 @@ func (b *bench) openWatches(
 		return nil, err
 	}
 	watchers := map[string]int{}
-	failed := make(chan error, b.options.watchers)
+	failed := make(chan error, e.options.watchers)
 	slots := make(chan struct{}, 50) // the number that is opened concurrently
 	var opening sync.WaitGroup
-	for n := range b.options.watchers {
+	for n := range e.options.watchers {
 		set := setName(n % sets)
 		watchers[set]++
 		opening.Go(func() {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -39,7 +38,7 @@ var agentAuditPolicy []byte
 
 // delivering is a hub with one cluster that has joined it: real servers, and hub-agent as it is deployed.
 type delivering struct {
-	*bench
+	*env
 	target          *localhub.Instance
 	onHub, onTarget *audit
 	admins          []*client
@@ -47,18 +46,18 @@ type delivering struct {
 	result          *workAgentResult
 }
 
-// withWorkAgent measures on such a hub.
-func (b *bench) withWorkAgent(ctx context.Context) error {
-	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MaxWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
-	b.report.WorkAgent = d.result
+// measureWorkAgent measures one agent with many works.
+func measureWorkAgent(ctx context.Context, o options) (*workAgentResult, error) {
+	d := &delivering{result: &workAgentResult{Works: o.agentWorks, Manifests: o.agentManifests, MaxWatches: o.agentWatches, WritesPerSecond: o.agentWrites}}
 	adapt := func(c *localhub.Options) (err error) {
 		// By default an agent may write once a second in the long run, and each work needs two writes.
-		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%g", b.options.agentWrites),
-			fmt.Sprintf("--agent-writes-burst=%d", max(60, int(b.options.agentWrites))))
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%g", o.agentWrites),
+			fmt.Sprintf("--agent-writes-burst=%d", max(60, int(o.agentWrites))))
 		d.onHub, err = newAudit(c, agentAuditPolicy)
 		return err
 	}
-	return b.withHub(ctx, adapt, func(ctx context.Context) error {
+	return d.result, withHub(ctx, o, adapt, func(ctx context.Context, e *env) error {
+		d.env = e
 		defer d.stop()
 		if err := d.start(ctx); err != nil {
 			return err
@@ -70,16 +69,11 @@ func (b *bench) withWorkAgent(ctx context.Context) error {
 // start starts a cluster that joins the hub by the commands that users type.
 func (d *delivering) start(ctx context.Context) error {
 	d.steps.step("Starting a cluster with an agent")
-	config := localhub.Options{Dir: filepath.Join(d.config.Dir, "cluster"), BinDir: d.config.BinDir, Plain: true, UnsafeNoFsync: d.config.UnsafeNoFsync}
-	err := os.MkdirAll(config.Dir, 0o700)
-	if err != nil {
+	var err error
+	d.target, err = startCluster(ctx, d.env, "cluster", func(c *localhub.Options) (err error) {
+		d.onTarget, err = newAudit(c, agentAuditPolicy)
 		return err
-	}
-	d.onTarget, err = newAudit(&config, agentAuditPolicy)
-	if err != nil {
-		return err
-	}
-	d.target, err = localhub.Start(ctx, config)
+	})
 	if err != nil {
 		return err
 	}
@@ -115,7 +109,7 @@ func (d *delivering) start(ctx context.Context) error {
 		}
 		manifests = append(manifests, manifest)
 	}
-	if err := apply(d.target.Kubectl(ctx, "apply", "--server-side", "-f", "-"), manifests...); err != nil {
+	if err := applyTo(ctx, d.target, manifests...); err != nil {
 		return err
 	}
 	if err := d.target.StartHubAgent(ctx, "--cluster-name="+agentCluster, "--works", fmt.Sprintf("--max-work-watches=%d", d.options.agentWatches)); err != nil {
@@ -231,8 +225,8 @@ func (d *delivering) silence(ctx context.Context, quiet time.Duration) error {
 func (d *delivering) residents() map[string]int {
 	residents := map[string]int{}
 	for name, pid := range d.pids() {
-		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-			residents[name] = field(status, "VmRSS:")
+		if kib, err := rss(pid); err == nil {
+			residents[name] = kib
 		}
 	}
 	return residents
@@ -244,7 +238,7 @@ func (d *delivering) bring(ctx context.Context, watch *factWatch) error {
 	d.steps.step("Making %d works of %d manifests, and waiting until they are applied", number, d.options.agentManifests)
 	defer d.cpuProfileOf(ctx, d.target.AdminConfig(), "agent-cluster", 20)()
 	begun, cpu := time.Now(), d.cpuNow()
-	if err := d.manyBy(ctx, d.admins, number, http.MethodPost, "application/json",
+	if err := d.writeEach(ctx, d.admins, number, http.MethodPost, "application/json",
 		func(int) string { return worksPath + agentCluster + "/manifestworks" },
 		func(i int) []byte { return configMapWork(workName(i), d.options.agentManifests) }); err != nil {
 		return err

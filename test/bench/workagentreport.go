@@ -53,15 +53,7 @@ func ofWorks(requests map[string]int) map[string]int {
 	return left
 }
 
-// notWatches returns the requests that are not watches.
-func notWatches(requests map[string]int) map[string]int {
-	left := maps.Clone(requests)
-	maps.DeleteFunc(left, func(what string, _ int) bool { return strings.HasPrefix(what, "watch ") })
-	return left
-}
-
-func printWorkAgent(r *report, out io.Writer) {
-	a := r.WorkAgent
+func (a *workAgentResult) print(out io.Writer) {
 	if a == nil {
 		return
 	}
@@ -99,22 +91,21 @@ func printWorkAgent(r *report, out io.Writer) {
 		a.Works, a.Manifests, a.MaxWatches, a.WritesPerSecond), []string{"", ""}, rows)
 }
 
-func judgeWorkAgent(r *report) {
-	a := r.WorkAgent
+func (a *workAgentResult) judge(t *targets) {
 	if a == nil {
 		return
 	}
-	r.reach("m", "works applied", fmt.Sprint(a.Works), fmt.Sprint(a.Applied), a.Applied == a.Works)
+	t.reach("m", "works applied", fmt.Sprint(a.Works), fmt.Sprint(a.Applied), a.Applied == a.Works)
 	if a.RestCores != nil {
 		left := ofWorks(a.RestOnCluster)
 		maps.Copy(left, ofWorks(a.RestOnHub))
 		left = notWatches(left)
-		r.reach("m", "requests about works at rest, besides watches", "none", fmt.Sprint(sum(left)), len(left) == 0)
+		t.reach("m", "requests about works at rest, besides watches", "none", fmt.Sprint(sum(left)), len(left) == 0)
 	}
 	if a.Drifts > 0 {
-		r.atMost("m", "drift repaired, the longest", " s", 1, a.DriftLongest/1000)
+		t.atMost("m", "drift repaired, the longest", " s", 1, a.DriftLongest/1000)
 	}
 	if len(a.Lost) > 0 {
-		r.reach("m", "conditions lost", "none", fmt.Sprint(len(a.Lost)), false)
+		t.reach("m", "conditions lost", "none", fmt.Sprint(len(a.Lost)), false)
 	}
 }

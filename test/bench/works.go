@@ -33,7 +33,7 @@ var peerWorksManifest []byte
 
 // working is a hub with works.
 type working struct {
-	*bench
+	*env
 	// direct connects to hub-apiserver, and front to kube-apiserver, as agents do.
 	direct, front []*client
 	result        *worksResult
@@ -41,15 +41,17 @@ type working struct {
 	written int
 }
 
-// withWorks measures on a hub without controllers, whose hub-apiserver has a separate etcd process, so that the memory of each is known.
-func (b *bench) withWorks(ctx context.Context) error {
-	w := &working{bench: b, result: &worksResult{Clusters: b.options.smallFleet()}}
-	b.report.Works = w.result
+// measureWorks measures works on a hub without controllers, whose hub-apiserver has a separate etcd process, so that the memory of each is known.
+func measureWorks(ctx context.Context, o options) (*worksResult, error) {
+	w := &working{result: &worksResult{Clusters: o.smallFleet()}}
 	external := func(c *localhub.Options) error {
 		c.WithoutKubeControllerManager, c.WithoutHubControllerManager, c.ExternalEtcd = true, true, true
 		return nil
 	}
-	return b.withHub(ctx, external, w.measure)
+	return w.result, withHub(ctx, o, external, func(ctx context.Context, e *env) error {
+		w.env = e
+		return w.measure(ctx)
+	})
 }
 
 func (w *working) measure(ctx context.Context) (err error) {

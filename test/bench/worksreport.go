@@ -28,10 +28,8 @@ type worksMemory struct {
 }
 
 // per returns the memory per each of n in a process, in KiB.
-func (m *worksMemory) per(process string, n int) perCluster {
-	before, after := m.Before[process], m.After[process]
-	each := func(after, before int) float64 { return round(float64(after-before)/float64(n), 2) }
-	return perCluster{each(after.RSS, before.RSS), each(after.Anon, before.Anon), each(after.Heap, before.Heap)}
+func (m *worksMemory) per(process string, n int) usageEach {
+	return m.After[process].each(m.Before[process], n, 2)
 }
 
 type worksWatched struct {
@@ -49,15 +47,6 @@ type worksWatched struct {
 	WriteCPU    map[string]float64 `json:"writeCPUMillisecondsEach"`
 }
 
-// result returns the result for writes of one kind.
-func (r *rates) result(name, of string) writeResult {
-	return writeResult{Name: name, Of: of, Count: r.count, PerSecond: round(median(r.perSecond), 0), PerRound: roundAll(r.perSecond),
-		Median: milliseconds(r.latency.median()), P99: milliseconds(r.latency.p99()), CPU: r.cpu.per(r.count), CPUTotal: round(r.each(), 3)}
-}
-
-// each returns the processor time of all processes for one write, in milliseconds.
-func (r *rates) each() float64 { return ratio(milliseconds(r.cpu.total()), float64(r.count)) }
-
 // growth returns the ratio of the memory of one more work in hub-apiserver and its etcd in the last stage to that in the first stage: 1 if it grows
 // linearly.
 func (w *worksResult) growth() float64 {
@@ -69,8 +58,7 @@ func (w *worksResult) growth() float64 {
 	return round(ratio(more.per("hub-apiserver", last.Works-first.Works).Heap, first.per("hub-apiserver", first.Works).Heap), 2)
 }
 
-func printWorks(r *report, out io.Writer) {
-	w := r.Works
+func (w *worksResult) print(out io.Writer) {
 	if w == nil {
 		return
 	}
@@ -102,18 +90,17 @@ func printWorks(r *report, out io.Writer) {
 	table(out, "(l) writes of works", []string{"", "works", "per s", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
 }
 
-func judgeWorks(r *report) {
-	w := r.Works
+func (w *worksResult) judge(t *targets) {
 	if w == nil {
 		return
 	}
 	if len(w.Memory) > 1 {
-		r.atMost("l", "live heap of one more work, at the most works to the fewest", "x", 1.2, w.growth())
+		t.atMost("l", "live heap of one more work, at the most works to the fewest", "x", 1.2, w.growth())
 	}
 	for _, s := range w.Watched {
-		r.atMost("l", fmt.Sprintf("label to event with %d watches: p99", s.Watchers), " ms", 100, s.P99)
+		t.atMost("l", fmt.Sprintf("label to event with %d watches: p99", s.Watchers), " ms", 100, s.P99)
 	}
 	if len(w.Writes) > 0 {
-		r.atMost("l", "CPU of a work's status, to the peer", "x", 1.25, w.StatusFactor)
+		t.atMost("l", "CPU of a work's status, to the peer", "x", 1.25, w.StatusFactor)
 	}
 }

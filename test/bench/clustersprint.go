@@ -6,30 +6,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 )
 
-func (r *report) print(out io.Writer) {
-	c := r.Conditions
-	yes := func(b bool, is, not string) string {
-		if b {
-			return is
-		}
-		return not
-	}
-	fmt.Fprintf(out, "\n%d clusters in sets of %d, %d processors. %s; hub-apiserver's etcd is %s; %s; %s.\n",
-		c.Fleet, c.SetSize, c.Processors,
-		yes(c.Fsync, "All etcds wait for the disk", "No etcd waits for the disk"),
-		yes(c.EmbeddedEtcd, "embedded", "outside"),
-		yes(c.Controllers, "the controller managers run", "no controller manager runs"),
-		yes(c.Status, "each cluster has a status", "clusters have no status"))
-	if c.Profiled {
-		fmt.Fprintln(out, "hub-apiserver was profiled, which slows it down a little.")
-	}
-	if r.Failed != "" {
-		fmt.Fprintln(out, "Not everything was measured:", r.Failed)
-	}
+// print prints the results.
+func (r *clustersResults) print(out io.Writer) {
 	r.printLists(out)
 	r.printWrites(out)
 	r.printMemory(out)
@@ -42,23 +22,9 @@ func (r *report) print(out io.Writer) {
 			{"peer: start of etcd and kube-apiserver to its first list", fmt.Sprintf("%.1f", t.Peer/1000)},
 		})
 	}
-	printView(r, out)
-	printRegistration(r, out)
-	printAccess(r, out)
-	printPlacing(r, out)
-	printEdge(r, out)
-	printWorks(r, out)
-	printWorkAgent(r, out)
-	printKlusterlets(r, out)
-	var rows [][]string
-	for _, t := range r.Targets {
-		verdict := yes(t.Reached, "reached", "FALLS SHORT")
-		rows = append(rows, []string{"(" + t.Part + ") " + t.What, t.Want, t.Got, verdict})
-	}
-	table(out, "Targets", []string{"", "wanted", "got", ""}, rows)
 }
 
-func (r *report) printLists(out io.Writer) {
+func (r *clustersResults) printLists(out io.Writer) {
 	var rows [][]string
 	for _, l := range r.Lists {
 		rows = append(rows, []string{
@@ -70,7 +36,7 @@ func (r *report) printLists(out io.Writer) {
 		[]string{"clusters", "", "median ms", "p99 ms", "faster than peer", "KB", "CPU ms each"}, rows)
 }
 
-func (r *report) printWrites(out io.Writer) {
+func (r *clustersResults) printWrites(out io.Writer) {
 	var rows [][]string
 	for _, w := range r.Writes {
 		rows = append(rows, []string{
@@ -82,7 +48,7 @@ func (r *report) printWrites(out io.Writer) {
 		[]string{"", "per s", "to the peer", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
 }
 
-func (r *report) printMemory(out io.Writer) {
+func (r *clustersResults) printMemory(out io.Writer) {
 	for _, m := range r.Memory {
 		m.print(out)
 	}
@@ -108,7 +74,7 @@ func (m *memoryResult) print(out io.Writer) {
 		[]string{"", "RSS KiB/cluster", "not of files", "live heap", "RSS MiB empty", "full"}, rows)
 }
 
-func (r *report) printWatches(out io.Writer) {
+func (r *clustersResults) printWatches(out io.Writer) {
 	var rows [][]string
 	for _, w := range r.Watches {
 		rows = append(rows, []string{
@@ -122,15 +88,59 @@ func (r *report) printWatches(out io.Writer) {
 	}
 }
 
-// table prints rows under a title, if there are any.
-func table(out io.Writer, title string, header []string, rows [][]string) {
-	if len(rows) == 0 {
-		return
+// largeFleet is the fleet size from which on the stricter targets apply.
+const largeFleet = 100_000
+
+// judge compares the results with the targets. Those of lists apply from 10,000 clusters on.
+func (r *clustersResults) judge(t *targets) {
+	for _, l := range r.Lists {
+		want := 10.0
+		if l.Fleet >= largeFleet {
+			want = 50
+		}
+		if l.Fleet < stageSize || l.Fleet != stageSize && l.Fleet != r.fleet {
+			continue
+		}
+		switch l.Name {
+		case listMembersDirect:
+			t.atLeast("a", fmt.Sprintf("%s, at %d clusters: faster than the peer", l.Name, l.Fleet), want, l.Factor)
+		case listLabelDirect:
+			t.atLeast("a", fmt.Sprintf("%s, at %d clusters: faster than the peer", l.Name, l.Fleet), want/2, l.Factor)
+		}
 	}
-	fmt.Fprintf(out, "\n%s\n", title)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		fmt.Fprintln(w, "  "+strings.Join(row, "\t"))
+	for _, name := range []string{listMembersDirect, listLabelDirect} {
+		small, large := r.list(stageSize, name), r.list(r.fleet, name)
+		if small != nil && large != nil && large.Fleet >= largeFleet {
+			t.atMost("a", fmt.Sprintf("%s: time at %d to that at %d", name, large.Fleet, small.Fleet), "x", 1.3,
+				ratio(large.Median, small.Median))
+		}
 	}
-	_ = w.Flush()
+	if len(r.Writes) >= 2 {
+		t.atLeast("b", "creates per second, to the peer", 1, r.Writes[0].Factor)
+	}
+	for _, m := range r.Memory {
+		own, what := m.rss("hub-apiserver", "hub-etcd"), m.When+": hub-apiserver with its etcd, to kube-apiserver"
+		t.atMost("c", what+" alone", "", 1.0/3, ratio(own, m.rss("kube-apiserver")))
+		t.atMost("c", what+" with its etcd", "", 1.0/3, ratio(own, m.rss("kube-apiserver", "etcd")))
+	}
+	for _, w := range r.Watches {
+		if w.Name != watchPeer {
+			t.atMost("d", w.Name+": p99", " ms", 100, w.P99)
+			if w.Lost > 0 {
+				t.reach("d", w.Name+": events lost", "none", fmt.Sprint(w.Lost), false)
+			}
+		}
+	}
+	if r.Restarts != nil {
+		t.atMost("e", "start of hub-apiserver to ready, the longest", " s", 30, r.Restarts.Worst/1000)
+	}
+}
+
+func (r *clustersResults) list(fleet int, name string) *listResult {
+	for i := range r.Lists {
+		if l := &r.Lists[i]; l.Fleet == fleet && l.Name == name {
+			return l
+		}
+	}
+	return nil
 }
