@@ -88,7 +88,7 @@ func (r *registering) writeFleet(ctx context.Context, f *resting, method, conten
 	if method == http.MethodPost {
 		to = func(int) string { return path }
 	}
-	return r.writeAll(ctx, clients, write{kind: ours, method: method, contentType: contentType, path: to, body: body, rates: &rates{}}, all)
+	return r.writeAll(ctx, clients, write{method: method, contentType: contentType, path: to, body: body, rates: &rates{}}, all)
 }
 
 // acceptFleet creates accepted clusters, and writes what their agents would report.

@@ -29,7 +29,11 @@ const (
 	peerClusters = "/apis/bench.clusterhub.dev/v1/managedclusters"
 )
 
+// mergePatch is the content type of merge patches.
 const mergePatch = "application/merge-patch+json"
+
+// eventTimeout is the time after which an event counts as lost.
+const eventTimeout = 10 * time.Second
 
 // client sends raw requests and reads responses completely. It decodes nothing while it measures.
 type client struct {

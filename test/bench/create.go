@@ -28,9 +28,9 @@ func (c *comparison) fill(ctx context.Context, from, to int) error {
 		kinds = kinds[:1] // without a comparison with the peer
 	}
 	for i, k := range kinds {
-		creates = append(creates, write{kind: k, method: http.MethodPost, contentType: "application/json", rates: c.creates[i],
+		creates = append(creates, write{method: http.MethodPost, contentType: "application/json", rates: c.creates[i],
 			path: func(int) string { return k.path }, body: func(i int) []byte { return clusterBody(k, i) }})
-		statuses = append(statuses, write{kind: k, method: http.MethodPatch, contentType: mergePatch, rates: c.statuses[i],
+		statuses = append(statuses, write{method: http.MethodPatch, contentType: mergePatch, rates: c.statuses[i],
 			path: func(i int) string { return k.path + "/" + clusterName(i) + "/status" }, body: statusBody})
 	}
 	c.steps.step("Creating %d clusters of %d kinds, %d writers", to-from, len(kinds), c.options.writers)

@@ -118,12 +118,8 @@ func asAgent(path string) http.Header {
 	}
 }
 
-func (e *edging) many(ctx context.Context, clients []*client, n int, method, contentType string, path func(int) string, body func(int) []byte) error {
-	return e.writeEach(ctx, clients, n, method, contentType, path, body)
-}
-
 func (e *edging) create(ctx context.Context, n int, path func(int) string, body func(int) map[string]any) error {
-	return e.many(ctx, e.admins, n, http.MethodPost, "application/json", path, func(i int) []byte { return mustJSON(body(i)) })
+	return e.writeEach(ctx, e.admins, n, http.MethodPost, "application/json", path, func(i int) []byte { return mustJSON(body(i)) })
 }
 
 // fillNodes creates accepted clusters with their namespaces and nodes, sets of them, and namespaces with bindings.
@@ -137,7 +133,7 @@ func (e *edging) fillNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.many(ctx, front, e.nodes, http.MethodPost, "application/json", func(int) string { return namespacesPath }, func(i int) []byte {
+	if err := e.writeEach(ctx, front, e.nodes, http.MethodPost, "application/json", func(int) string { return namespacesPath }, func(i int) []byte {
 		return mustJSON(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": clusterName(i),
 			"labels": map[string]any{"open-cluster-management.io/cluster-name": clusterName(i)}}})
 	}); err != nil {
@@ -151,7 +147,7 @@ func (e *edging) fillNodes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := e.many(ctx, e.admins, sets, http.MethodPost, "application/json", func(int) string { return ourSets }, setBody); err != nil {
+	if err := e.writeEach(ctx, e.admins, sets, http.MethodPost, "application/json", func(int) string { return ourSets }, setBody); err != nil {
 		return err
 	}
 	if err := e.create(ctx, e.nodes, func(int) string { return ourClusters }, func(i int) map[string]any {
@@ -165,7 +161,7 @@ func (e *edging) fillNodes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := e.many(ctx, e.agents, e.nodes, http.MethodPatch, mergePatch, func(i int) string { return edgePath + "edgenodes/" + clusterName(i) + "/status" },
+	if err := e.writeEach(ctx, e.agents, e.nodes, http.MethodPatch, mergePatch, func(i int) string { return edgePath + "edgenodes/" + clusterName(i) + "/status" },
 		func(i int) []byte {
 			return mustJSON(map[string]any{"status": map[string]any{"arch": "amd64", "namespace": "team", "namespaceScoped": true, "kubernetesVersion": "v1.37.1",
 				"clusterID": clusterName(i)}})

@@ -253,7 +253,7 @@ func (e *edging) changes(ctx context.Context) error {
 	}
 	many := min(edgeAtOnce, e.nodes)
 	c, err := e.measured(ctx, edgeMany, 1, func(ctx context.Context, _ int) error {
-		return e.many(ctx, e.admins, many, http.MethodPatch, mergePatch, func(i int) string { return edgePath + "edgenodes/" + clusterName(i) },
+		return e.writeEach(ctx, e.admins, many, http.MethodPatch, mergePatch, func(i int) string { return edgePath + "edgenodes/" + clusterName(i) },
 			func(i int) []byte { return mustJSON(map[string]any{"spec": nodeSpec(i, 2)}) })
 	})
 	if err != nil {

@@ -173,7 +173,7 @@ func (r *registering) joinByAWS(ctx context.Context) (*joining, error) {
 	defer r.cpuProfile(ctx, "join-aws", 10)()
 	r.aws.ResetCalls()
 	begun, cpu := time.Now(), r.cpuAll()
-	err = r.writeAll(ctx, clients, write{kind: ours, method: http.MethodPost, contentType: "application/json",
+	err = r.writeAll(ctx, clients, write{method: http.MethodPost, contentType: "application/json",
 		path: func(int) string { return ours.path }, body: func(i int) []byte { return bodies[i] }, rates: &rates{}}, all)
 	if err != nil {
 		return nil, err

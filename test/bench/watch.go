@@ -17,12 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	// watchConnections is the number of HTTP/2 connections that the watches share.
-	watchConnections = 8
-	// eventTimeout is when an event counts as lost.
-	eventTimeout = 10 * time.Second
-)
+// watchConnections is the number of HTTP/2 connections that the watches share.
+const watchConnections = 8
 
 // watching is one way to watch sets.
 type watching struct {

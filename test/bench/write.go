@@ -28,7 +28,6 @@ type rates struct {
 
 // write is one kind of writes.
 type write struct {
-	kind                kind
 	method, contentType string
 	path                func(i int) string
 	body                func(i int) []byte
