@@ -45,50 +45,60 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/bench/access"
+	"github.com/clusterhub/clusterhub/test/bench/clusters"
+	"github.com/clusterhub/clusterhub/test/bench/edge"
+	"github.com/clusterhub/clusterhub/test/bench/kit"
+	"github.com/clusterhub/clusterhub/test/bench/klusterlets"
+	"github.com/clusterhub/clusterhub/test/bench/placements"
+	"github.com/clusterhub/clusterhub/test/bench/registration"
+	"github.com/clusterhub/clusterhub/test/bench/views"
+	"github.com/clusterhub/clusterhub/test/bench/works"
 )
 
 func main() {
-	var o options
-	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k), (l) and (o) take 10,000 at most.")
-	flag.IntVar(&o.rounds, "rounds", 10, "Rounds in which ours and the peer take turns.")
-	flag.IntVar(&o.lists, "lists", 30, "Lists of each kind in a round.")
-	flag.IntVar(&o.writers, "writers", 32, "Writers that create clusters at the same time.")
-	flag.IntVar(&o.watchers, "watchers", 1000, "Watches of one set each that are open at the same time.")
-	flag.IntVar(&o.moves, "moves", 200, "Label writes that are timed until their events.")
-	flag.IntVar(&o.restarts, "restarts", 3, "Restarts of hub-apiserver.")
-	flag.IntVar(&o.joining, "joining", 1000, "Clusters that join at the same time.")
-	flag.IntVar(&o.accessRequests, "access-requests", 1000, "AccessRequests that are made at the same time.")
-	flag.IntVar(&o.accessClusters, "access-clusters", 200, "Clusters that as many AccessRequests are for.")
-	flag.DurationVar(&o.driftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
-	flag.IntVar(&o.placements, "placements", 1000, "Placements that choose from the fleet.")
-	flag.IntVar(&o.changes, "changes", 5, "Times that each change is made that placements depend on.")
-	flag.IntVar(&o.worksPerCluster, "works-per-cluster", 10, "Works of each cluster of the fleet, each of which is watched by one watch.")
-	flag.IntVar(&o.agentWorks, "agent-works", 1000, "Works that one agent brings to its cluster.")
-	flag.IntVar(&o.agentManifests, "agent-manifests", 5, "Manifests of each of them.")
-	flag.IntVar(&o.agentWatches, "agent-watches", 10_000, "--max-work-watches of that agent.")
-	flag.Float64Var(&o.agentWrites, "agent-writes", 50, "--agent-writes-per-second of that agent's hub-apiserver.")
-	flag.IntVar(&o.klusterlets, "klusterlets", 200, "Detached Klusterlets that are made at the same time.")
-	flag.IntVar(&o.managedClusters, "managed-clusters", 4, "Kube-apiservers that are the managed clusters of the Klusterlets, in turns.")
-	flag.IntVar(&o.edgePolicies, "edge-policies", 1000, "Policies that deploy a service to edge nodes, of which there is one for each cluster.")
-	flag.DurationVar(&o.tokenLife, "token-life", 11*time.Minute, "Lifetime of the tokens of Klusterlets whose renewal is waited for; 0 leaves that out.")
-	flag.DurationVar(&o.rest, "rest", 30*time.Second, "For how long (m) and (n) watch what is done at rest.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", "What to measure.")
-	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
-	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
-	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
-	flag.StringVar(&o.profileDir, "profile-dir", "", "Directory for profiles of hub-apiserver, which they slow down.")
-	flag.StringVar(&o.resourceVersion, "resource-version", "", `resourceVersion of the lists: "" is the latest, 0 any.`)
-	flag.BoolVar(&o.externalEtcd, "external-etcd", false, "Give hub-apiserver an etcd outside of its process.")
-	flag.BoolVar(&o.noFsync, "no-fsync", false, "Let no etcd wait for the disk, neither the peer's nor ours.")
-	flag.BoolVar(&o.status, "status", true, "Give each cluster the status that agents report.")
-	flag.BoolVar(&o.serversOnly, "servers-only", false, "Leave out both controller managers.")
-	flag.BoolVar(&o.keep, "keep", false, "Keep the hub's directory, with its logs.")
-	flag.DurationVar(&o.timeout, "timeout", 2*time.Hour, "The longest that everything may take.")
+	var o kit.Options
+	flag.IntVar(&o.Fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k), (l) and (o) take 10,000 at most.")
+	flag.IntVar(&o.Rounds, "rounds", 10, "Rounds in which ours and the peer take turns.")
+	flag.IntVar(&o.Lists, "lists", 30, "Lists of each kind in a round.")
+	flag.IntVar(&o.Writers, "writers", 32, "Writers that create clusters at the same time.")
+	flag.IntVar(&o.Watchers, "watchers", 1000, "Watches of one set each that are open at the same time.")
+	flag.IntVar(&o.Moves, "moves", 200, "Label writes that are timed until their events.")
+	flag.IntVar(&o.Restarts, "restarts", 3, "Restarts of hub-apiserver.")
+	flag.IntVar(&o.Joining, "joining", 1000, "Clusters that join at the same time.")
+	flag.IntVar(&o.AccessRequests, "access-requests", 1000, "AccessRequests that are made at the same time.")
+	flag.IntVar(&o.AccessClusters, "access-clusters", 200, "Clusters that as many AccessRequests are for.")
+	flag.DurationVar(&o.DriftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
+	flag.IntVar(&o.Placements, "placements", 1000, "Placements that choose from the fleet.")
+	flag.IntVar(&o.Changes, "changes", 5, "Times that each change is made that placements depend on.")
+	flag.IntVar(&o.WorksPerCluster, "works-per-cluster", 10, "Works of each cluster of the fleet, each of which is watched by one watch.")
+	flag.IntVar(&o.AgentWorks, "agent-works", 1000, "Works that one agent brings to its cluster.")
+	flag.IntVar(&o.AgentManifests, "agent-manifests", 5, "Manifests of each of them.")
+	flag.IntVar(&o.AgentWatches, "agent-watches", 10_000, "--max-work-watches of that agent.")
+	flag.Float64Var(&o.AgentWrites, "agent-writes", 50, "--agent-writes-per-second of that agent's hub-apiserver.")
+	flag.IntVar(&o.Klusterlets, "klusterlets", 200, "Detached Klusterlets that are made at the same time.")
+	flag.IntVar(&o.ManagedClusters, "managed-clusters", 4, "Kube-apiservers that are the managed clusters of the Klusterlets, in turns.")
+	flag.IntVar(&o.EdgePolicies, "edge-policies", 1000, "Policies that deploy a service to edge nodes, of which there is one for each cluster.")
+	flag.DurationVar(&o.TokenLife, "token-life", 11*time.Minute, "Lifetime of the tokens of Klusterlets whose renewal is waited for; 0 leaves that out.")
+	flag.DurationVar(&o.Rest, "rest", 30*time.Second, "For how long (m) and (n) watch what is done at rest.")
+	flag.StringVar(&o.Only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", "What to measure.")
+	flag.StringVar(&o.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
+	flag.StringVar(&o.HubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
+	flag.StringVar(&o.Output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
+	flag.StringVar(&o.ProfileDir, "profile-dir", "", "Directory for profiles of hub-apiserver, which they slow down.")
+	flag.StringVar(&o.ResourceVersion, "resource-version", "", `resourceVersion of the lists: "" is the latest, 0 any.`)
+	flag.BoolVar(&o.ExternalEtcd, "external-etcd", false, "Give hub-apiserver an etcd outside of its process.")
+	flag.BoolVar(&o.NoFsync, "no-fsync", false, "Let no etcd wait for the disk, neither the peer's nor ours.")
+	flag.BoolVar(&o.Status, "status", true, "Give each cluster the status that agents report.")
+	flag.BoolVar(&o.ServersOnly, "servers-only", false, "Leave out both controller managers.")
+	flag.BoolVar(&o.Keep, "keep", false, "Keep the hub's directory, with its logs.")
+	flag.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "The longest that everything may take.")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	if err := run(ctx, o); err != nil {
 		if ctx.Err() != nil {
@@ -99,47 +109,47 @@ func main() {
 	}
 }
 
-func validate(o *options) error {
-	if o.fleet < setSize || o.fleet%setSize != 0 || o.fleet > 1_000_000 {
-		return fmt.Errorf("--fleet=%d has to be a multiple of %d, at most 1,000,000", o.fleet, setSize)
+func validate(o *kit.Options) error {
+	if o.Fleet < kit.SetSize || o.Fleet%kit.SetSize != 0 || o.Fleet > 1_000_000 {
+		return fmt.Errorf("--fleet=%d has to be a multiple of %d, at most 1,000,000", o.Fleet, kit.SetSize)
 	}
-	if o.driftInterval < time.Second {
+	if o.DriftInterval < time.Second {
 		return errors.New("--drift-interval has to be at least a second")
 	}
-	if o.agentWrites < 0 {
-		return fmt.Errorf("--agent-writes=%g has to be at least 0", o.agentWrites)
+	if o.AgentWrites < 0 {
+		return fmt.Errorf("--agent-writes=%g has to be at least 0", o.AgentWrites)
 	}
-	if o.rest < time.Second {
+	if o.Rest < time.Second {
 		return errors.New("--rest has to be at least a second")
 	}
-	if o.tokenLife != 0 && o.tokenLife < minTokenLife {
-		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.tokenLife, minTokenLife)
+	if o.TokenLife != 0 && o.TokenLife < klusterlets.MinTokenLife {
+		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.TokenLife, klusterlets.MinTokenLife)
 	}
-	if o.wants("d") && o.fleet < 2*setSize {
-		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)
+	if o.Wants("d") && o.Fleet < 2*kit.SetSize {
+		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*kit.SetSize)
 	}
-	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
-		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining,
-		"access-requests": o.accessRequests, "access-clusters": o.accessClusters, "placements": o.placements, "changes": o.changes,
-		"works-per-cluster": o.worksPerCluster, "agent-works": o.agentWorks, "agent-manifests": o.agentManifests, "agent-watches": o.agentWatches,
-		"klusterlets": o.klusterlets, "managed-clusters": o.managedClusters, "edge-policies": o.edgePolicies} {
+	for name, v := range map[string]int{"rounds": o.Rounds, "lists": o.Lists, "writers": o.Writers,
+		"watchers": o.Watchers, "moves": o.Moves, "restarts": o.Restarts, "joining": o.Joining,
+		"access-requests": o.AccessRequests, "access-clusters": o.AccessClusters, "placements": o.Placements, "changes": o.Changes,
+		"works-per-cluster": o.WorksPerCluster, "agent-works": o.AgentWorks, "agent-manifests": o.AgentManifests, "agent-watches": o.AgentWatches,
+		"klusterlets": o.Klusterlets, "managed-clusters": o.ManagedClusters, "edge-policies": o.EdgePolicies} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
-	for part := range strings.SplitSeq(o.only, ",") {
+	for part := range strings.SplitSeq(o.Only, ",") {
 		if len(part) != 1 || !strings.Contains("abcdefghijklmno", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", o.only)
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", o.Only)
 		}
 	}
 	return nil
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o kit.Options) error {
 	if err := validate(&o); err != nil {
 		return err
 	}
-	for _, dir := range []string{o.output, o.profileDir} {
+	for _, dir := range []string{o.Output, o.ProfileDir} {
 		if dir == "" {
 			continue
 		}
@@ -155,7 +165,7 @@ func run(ctx context.Context, o options) error {
 	}
 	r.judge()
 	r.print(os.Stdout)
-	file := filepath.Join(o.output, fmt.Sprintf("bench-%d.json", o.fleet))
+	file := filepath.Join(o.Output, fmt.Sprintf("bench-%d.json", o.Fleet))
 	if err := r.write(file); err != nil {
 		return err
 	}
@@ -164,9 +174,9 @@ func run(ctx context.Context, o options) error {
 }
 
 // measure measures on one hub after the other.
-func (r *report) measure(ctx context.Context, o options) error {
-	if o.wants("abcdej") {
-		if err := withHub(ctx, o, withoutRegistration(o), r.measureClusters); err != nil {
+func (r *report) measure(ctx context.Context, o kit.Options) error {
+	if o.Wants("abcdej") {
+		if err := kit.WithHub(ctx, o, clusters.WithoutRegistration(o), r.measureClusters); err != nil {
 			return err
 		}
 	}
@@ -174,17 +184,17 @@ func (r *report) measure(ctx context.Context, o options) error {
 		name    string
 		measure func() error
 	}{
-		{"f", func() (err error) { r.Joins, err = measureJoins(ctx, o); return err }},
-		{"g", func() (err error) { r.Rest, err = measureFleet(ctx, o); return err }},
-		{"h", func() (err error) { r.Grants, err = measureGrants(ctx, o); return err }},
-		{"i", func() (err error) { r.Tokens, err = measureTokens(ctx, o); return err }},
-		{"k", func() (err error) { r.Placing, err = measurePlacements(ctx, o); return err }},
-		{"l", func() (err error) { r.Works, err = measureWorks(ctx, o); return err }},
-		{"m", func() (err error) { r.WorkAgent, err = measureWorkAgent(ctx, o); return err }},
-		{"n", func() (err error) { r.Klusterlets, err = measureKlusterlets(ctx, o); return err }},
-		{"o", func() (err error) { r.Edge, err = measureEdge(ctx, o); return err }},
+		{"f", func() (err error) { r.Joins, err = registration.MeasureJoins(ctx, o); return err }},
+		{"g", func() (err error) { r.Rest, err = registration.MeasureFleet(ctx, o); return err }},
+		{"h", func() (err error) { r.Grants, err = access.MeasureGrants(ctx, o); return err }},
+		{"i", func() (err error) { r.Tokens, err = access.MeasureTokens(ctx, o); return err }},
+		{"k", func() (err error) { r.Placing, err = placements.Measure(ctx, o); return err }},
+		{"l", func() (err error) { r.Works, err = works.Measure(ctx, o); return err }},
+		{"m", func() (err error) { r.WorkAgent, err = works.MeasureAgent(ctx, o); return err }},
+		{"n", func() (err error) { r.Klusterlets, err = klusterlets.Measure(ctx, o); return err }},
+		{"o", func() (err error) { r.Edge, err = edge.Measure(ctx, o); return err }},
 	} {
-		if !o.wants(part.name) {
+		if !o.Wants(part.name) {
 			continue
 		}
 		if err := part.measure(); err != nil {
@@ -195,14 +205,14 @@ func (r *report) measure(ctx context.Context, o options) error {
 }
 
 // measureClusters measures (a) to (e) and (j), which have a hub together.
-func (r *report) measureClusters(ctx context.Context, e *env) error {
-	if err := measureClusters(ctx, e, &r.clustersResults); err != nil {
+func (r *report) measureClusters(ctx context.Context, e *kit.Env) error {
+	if err := clusters.Measure(ctx, e, &r.Results); err != nil {
 		return err
 	}
-	if !e.options.wants("j") {
+	if !e.Options.Wants("j") {
 		return nil
 	}
 	var err error
-	r.View, err = measureViews(ctx, e)
+	r.View, err = views.Measure(ctx, e)
 	return err
 }

@@ -10,26 +10,36 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/bench/access"
+	"github.com/clusterhub/clusterhub/test/bench/clusters"
+	"github.com/clusterhub/clusterhub/test/bench/edge"
+	"github.com/clusterhub/clusterhub/test/bench/kit"
+	"github.com/clusterhub/clusterhub/test/bench/klusterlets"
+	"github.com/clusterhub/clusterhub/test/bench/placements"
+	"github.com/clusterhub/clusterhub/test/bench/registration"
+	"github.com/clusterhub/clusterhub/test/bench/views"
+	"github.com/clusterhub/clusterhub/test/bench/works"
 )
 
 // report is the result of all measurements. It is written as JSON. Times are in milliseconds, memory in KiB.
 type report struct {
 	Begun      time.Time  `json:"begun"`
 	Conditions conditions `json:"conditions"`
-	clustersResults
-	View        *viewResult        `json:"view,omitempty"`
-	Joins       joinResults        `json:"joins,omitempty"`
-	Rest        *restResult        `json:"fleetAtRest,omitempty"`
-	Grants      grantResults       `json:"grants,omitempty"`
-	Tokens      tokenResults       `json:"tokens,omitempty"`
-	Placing     placingResults     `json:"placing,omitempty"`
-	Works       *worksResult       `json:"works,omitempty"`
-	WorkAgent   *workAgentResult   `json:"workAgent,omitempty"`
-	Klusterlets *klusterletsResult `json:"klusterlets,omitempty"`
-	Edge        *edgeResult        `json:"edge,omitempty"`
+	clusters.Results
+	View        *views.Result       `json:"view,omitempty"`
+	Joins       registration.Joins  `json:"joins,omitempty"`
+	Rest        *registration.Fleet `json:"fleetAtRest,omitempty"`
+	Grants      access.Grants       `json:"grants,omitempty"`
+	Tokens      access.Tokens       `json:"tokens,omitempty"`
+	Placing     placements.Results  `json:"placing,omitempty"`
+	Works       *works.Result       `json:"works,omitempty"`
+	WorkAgent   *works.AgentResult  `json:"workAgent,omitempty"`
+	Klusterlets *klusterlets.Result `json:"klusterlets,omitempty"`
+	Edge        *edge.Result        `json:"edge,omitempty"`
 	// Failed is why not everything was measured.
-	Failed  string  `json:"failed,omitempty"`
-	Targets targets `json:"targets"`
+	Failed  string      `json:"failed,omitempty"`
+	Targets kit.Targets `json:"targets"`
 }
 
 // conditions are the conditions of the measurements.
@@ -46,11 +56,11 @@ type conditions struct {
 	ListedVersion string `json:"listedResourceVersion"`
 }
 
-func newReport(o options) *report {
+func newReport(o kit.Options) *report {
 	return &report{Begun: time.Now().UTC(), Conditions: conditions{
-		Fleet: o.fleet, SetSize: setSize, Processors: runtime.NumCPU(), Go: runtime.Version(), Fsync: !o.noFsync,
-		EmbeddedEtcd: !o.externalEtcd, Controllers: !o.serversOnly, Status: o.status, Profiled: o.profileDir != "",
-		ListedVersion: o.resourceVersion,
+		Fleet: o.Fleet, SetSize: kit.SetSize, Processors: runtime.NumCPU(), Go: runtime.Version(), Fsync: !o.NoFsync,
+		EmbeddedEtcd: !o.ExternalEtcd, Controllers: !o.ServersOnly, Status: o.Status, Profiled: o.ProfileDir != "",
+		ListedVersion: o.ResourceVersion,
 	}}
 }
 
@@ -64,24 +74,24 @@ func (r *report) write(file string) error {
 
 // result is the result of a measurement.
 type result interface {
-	print(out io.Writer)
+	Print(out io.Writer)
 }
 
 // judged is a result that has targets.
 type judged interface {
-	judge(t *targets)
+	Judge(t *kit.Targets)
 }
 
 // results returns all results in the order in which they are printed.
 func (r *report) results() []result {
-	return []result{&r.clustersResults, r.View, r.Joins, r.Rest, r.Grants, r.Tokens, r.Placing, r.Edge, r.Works, r.WorkAgent, r.Klusterlets}
+	return []result{&r.Results, r.View, r.Joins, r.Rest, r.Grants, r.Tokens, r.Placing, r.Edge, r.Works, r.WorkAgent, r.Klusterlets}
 }
 
 // judge compares the results with the targets.
 func (r *report) judge() {
 	for _, one := range r.results() {
 		if one, ok := one.(judged); ok {
-			one.judge(&r.Targets)
+			one.Judge(&r.Targets)
 		}
 	}
 }
@@ -108,12 +118,12 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintln(out, "Not everything was measured:", r.Failed)
 	}
 	for _, result := range r.results() {
-		result.print(out)
+		result.Print(out)
 	}
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")
 		rows = append(rows, []string{"(" + t.Part + ") " + t.What, t.Want, t.Got, verdict})
 	}
-	table(out, "Targets", []string{"", "wanted", "got", ""}, rows)
+	kit.PrintTable(out, "Targets", []string{"", "wanted", "got", ""}, rows)
 }
