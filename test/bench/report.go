@@ -74,11 +74,13 @@ func (r *report) write(file string) error {
 
 // result is the result of a measurement.
 type result interface {
+	// Print prints the result, unless there is none.
 	Print(out io.Writer)
 }
 
 // judged is a result that has targets.
 type judged interface {
+	// Judge adds the targets of the result.
 	Judge(t *kit.Targets)
 }
 

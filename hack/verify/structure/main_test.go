@@ -61,13 +61,14 @@ func TestCheck(t *testing.T) {
 
 // TestReport verifies that a rule passes at its limit, and fails with one violation more.
 func TestReport(t *testing.T) {
-	for _, r := range rules {
+	all := append(slices.Clone(rules), rule{"old", 2, "decrease it"})
+	for _, r := range all {
 		found := slices.Repeat([]violation{{r.name, "a.go:1"}}, r.limit)
-		if !report(t.Output(), found) {
+		if !report(t.Output(), all, found) {
 			t.Errorf("%s: %d violations fail", r.name, len(found))
 		}
 		var out strings.Builder
-		if report(&out, append(found, violation{r.name, "a.go:1"})) || !strings.Contains(out.String(), "→ "+r.instead) {
+		if report(&out, all, append(found, violation{r.name, "a.go:1"})) || !strings.Contains(out.String(), "→ "+r.instead) {
 			t.Errorf("%s: %d violations pass, or nothing says what to do: %s", r.name, len(found)+1, out.String())
 		}
 	}

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package access measures access to clusters, and short-lived tokens: (h) and (i).
 package access
 
 import (
@@ -64,7 +65,7 @@ type env struct {
 	clusterToken string
 }
 
-// withAccess calls measure with such a hub.
+// withAccess calls measure with a hub, a cluster and the provider.
 func withAccess(ctx context.Context, o kit.Options, measure func(context.Context, *env) error) error {
 	a := &env{}
 	adapt := func(c *localhub.Options) (err error) {
@@ -82,7 +83,7 @@ func withAccess(ctx context.Context, o kit.Options, measure func(context.Context
 	})
 }
 
-// start starts a cluster, and the provider that admits it.
+// start starts a cluster and the provider.
 func (a *env) start(ctx context.Context) error {
 	a.Steps.Step("Starting a cluster and the provider")
 	var err error

@@ -139,12 +139,14 @@ func tokensOf(ways []*tokenWay, clients int) (results Tokens) {
 	return results
 }
 
+// Print prints the results.
 func (r Grants) Print(out io.Writer) {
 	for _, g := range r {
 		g.print(out)
 	}
 }
 
+// Print prints the results.
 func (r Tokens) Print(out io.Writer) {
 	var rows [][]string
 	for _, t := range r {
@@ -205,6 +207,7 @@ func (t *trafficResult) rows(n int) (rows [][]string) {
 	return append(rows, []string{"  CPU ms", kit.FormatCPU(cpu)})
 }
 
+// Judge compares the results with the targets.
 func (r Grants) Judge(t *kit.Targets) {
 	for _, g := range r {
 		of := fmt.Sprintf("%d clusters: ", g.Clusters)

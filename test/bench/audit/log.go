@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package audit reads the audit logs of kube-apiservers, to count the requests of single components.
 package audit
 
 import (
@@ -49,6 +50,7 @@ type Request struct {
 	} `json:"responseStatus"`
 }
 
+// IsWrite reports whether the request is a write or a watch.
 func (a Request) IsWrite() bool { return a.Verb != "get" && a.Verb != "list" }
 
 // what returns a text such as "patch managedclusters/status".
@@ -120,6 +122,7 @@ func (a *Log) Since(since time.Time) (Requests, error) {
 	return found, nil
 }
 
+// Requests are requests in the order of the log.
 type Requests []Request
 
 // Filter returns the requests that keep accepts.
@@ -138,7 +141,10 @@ func (r Requests) Counts(keep func(Request) bool) map[string]int {
 	return counts
 }
 
+// Writes returns the number of writes and watches of each kind.
 func (r Requests) Writes() map[string]int { return r.Counts(Request.IsWrite) }
+
+// Reads returns the number of gets and lists of each kind.
 func (r Requests) Reads() map[string]int {
 	return r.Counts(func(a Request) bool { return !a.IsWrite() })
 }

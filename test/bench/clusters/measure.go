@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package clusters compares the clusters of a hub with the same clusters as custom resources: (a) to (e).
 package clusters
 
 import (

@@ -235,7 +235,8 @@ func (e *env) measureChanges(ctx context.Context) error {
 		decide func(int) error
 	}{
 		{changePolicy, func(ctx context.Context, i int) error {
-			return e.admins[0].Do(ctx, http.MethodPatch, policyPath(i)+"/"+policyName(i), kit.MergePatch, kit.MustJSON(map[string]any{"spec": policySpec(i, i+7)}), &bytes.Buffer{})
+			return e.admins[0].Do(ctx, http.MethodPatch, policyPath(i)+"/"+policyName(i), kit.MergePatch,
+				kit.MustJSON(map[string]any{"spec": policySpec(i, i+7)}), &bytes.Buffer{})
 		}, func(i int) error { return e.setPolicy(i, i+7) }},
 		{changeNode, func(_ context.Context, i int) error { return node(i*37, i*37+3, 1) },
 			func(i int) error { return e.setNode(i*37, i*37+3, 1) }},

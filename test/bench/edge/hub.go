@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package edge measures changes of edge nodes and of the policies that deploy to them: (o).
 package edge
 
 import (
@@ -25,7 +26,7 @@ import (
 const (
 	apiPath    = "/apis/" + edge.GroupName + "/v1alpha1/"
 	apiVersion = edge.GroupName + "/v1alpha1"
-	// namespaces is the number of namespaces with policies. Each has bindings for edgeSets sets.
+	// namespaces is the number of namespaces with policies. Each has bindings for boundSets sets.
 	namespaces, boundSets = 50, 20
 	// sites is the number of values of the property that policies select by. Each value has the same number of nodes.
 	sites = 200
@@ -33,7 +34,8 @@ const (
 	servicesNamespace = "edge-services"
 	// nodesAtOnce is the number of nodes that change at the same time.
 	nodesAtOnce = 1000
-	agentName   = "bench"
+	// agentName is the name of the agent of each cluster.
+	agentName = "bench"
 	// restWindow is the time for which the hub is watched at rest.
 	restWindow = 10 * time.Second
 )

@@ -20,16 +20,17 @@ const (
 	changeMany       = "a property of 1,000 nodes at once, which changes no decision"
 )
 
+// Result is the result for edge nodes and policies.
 type Result struct {
 	Nodes      int `json:"nodes"`
 	Policies   int `json:"policies"`
 	Namespaces int `json:"namespaces"`
-	// Placements is the number after the first placing, and Pairs the number of pairs of a policy and a node in its sets.
+	// Placements is the number after all policies were created, and Pairs the number of pairs of a policy and a node in its sets.
 	Placements int `json:"placements"`
 	Pairs      int `json:"pairs"`
 	// Everything is the processor time for the evaluation of each policy for each node in its sets, without any write.
 	Everything float64 `json:"everythingMilliseconds"`
-	// Memory is the memory of hub-controller-manager after the first placing, in KiB.
+	// Memory is the memory of hub-controller-manager after all policies were created, in KiB.
 	Memory  int             `json:"controllersRSS"`
 	Changes []*changeResult `json:"changes"`
 }
@@ -47,6 +48,7 @@ type changeResult struct {
 	Writes map[string]float64 `json:"writesEach"`
 }
 
+// Print prints the result, unless it is nil.
 func (e *Result) Print(out io.Writer) {
 	if e == nil {
 		return
@@ -57,12 +59,14 @@ func (e *Result) Print(out io.Writer) {
 		for what, n := range c.Writes {
 			writes[what] = int(n*10 + 0.5)
 		}
-		rows = append(rows, []string{c.Name, fmt.Sprintf("%.1f", c.Seconds), fmt.Sprintf("%.3f", c.Decided), fmt.Sprintf("%.1f", c.Own), kit.FormatCPU(c.CPU), audit.FormatEach(writes, 10)})
+		rows = append(rows, []string{c.Name, fmt.Sprintf("%.1f", c.Seconds), fmt.Sprintf("%.3f", c.Decided), fmt.Sprintf("%.1f", c.Own),
+			kit.FormatCPU(c.CPU), audit.FormatEach(writes, 10)})
 	}
-	kit.PrintTable(out, fmt.Sprintf("(o) %d edge nodes, %d policies of %d namespaces: %d placements of %d pairs; hub-controller-manager has %d MiB", e.Nodes, e.Policies, e.Namespaces,
-		e.Placements, e.Pairs, e.Memory>>10), []string{"each", "s, together", "to decide, ms", "controllers' CPU ms", "CPU ms of all", "writes"}, rows)
+	kit.PrintTable(out, fmt.Sprintf("(o) %d edge nodes, %d policies of %d namespaces: %d placements of %d pairs; hub-controller-manager has %d MiB",
+		e.Nodes, e.Policies, e.Namespaces, e.Placements, e.Pairs, e.Memory>>10), []string{"each", "s, together", "to decide, ms", "controllers' CPU ms", "CPU ms of all", "writes"}, rows)
 }
 
+// Judge compares the result with the targets.
 func (e *Result) Judge(t *kit.Targets) {
 	if e == nil {
 		return

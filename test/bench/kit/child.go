@@ -16,7 +16,7 @@ type Child struct {
 	ended chan struct{}
 }
 
-// StartProcess starts it. Its output is appended to a file.
+// StartProcess starts the process. Its output is appended to a file.
 func (c *Child) StartProcess(cmd *exec.Cmd, logFile string) error {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Child) StartProcess(cmd *exec.Cmd, logFile string) error {
 	return nil
 }
 
-// Exited reports whether it has ended without having been stopped.
+// Exited reports whether the process has ended without having been stopped.
 func (c *Child) Exited() bool {
 	select {
 	case <-c.ended:
@@ -45,7 +45,7 @@ func (c *Child) Exited() bool {
 	}
 }
 
-// Stop stops it like a cluster would.
+// Stop stops the process like a cluster would.
 func (c *Child) Stop() {
 	if c.cmd == nil {
 		return
@@ -60,7 +60,7 @@ func (c *Child) Stop() {
 	c.cmd = nil
 }
 
-// RSS returns its resident memory in KiB, or 0 if it does not run.
+// RSS returns the resident memory of the process in KiB, or 0 if it does not run.
 func (c *Child) RSS() int {
 	kib, err := RSS(c.cmd.Process.Pid)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Child) RSS() int {
 	return kib
 }
 
-// PID returns its process ID, or 0 if it does not run.
+// PID returns the ID of the process, or 0 if it does not run.
 func (c *Child) PID() int {
 	if c.cmd == nil {
 		return 0

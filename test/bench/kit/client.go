@@ -18,10 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// The API group of clusters, and the label of the set of a cluster.
 const (
 	ClusterGroup = "cluster.open-cluster-management.io"
 	SetLabel     = ClusterGroup + "/clusterset"
+)
 
+// Paths of ours, and of the peer's clusters.
+const (
 	ClustersPath     = "/apis/" + ClusterGroup + "/v1/managedclusters"
 	SetsPath         = "/apis/" + ClusterGroup + "/v1beta2/managedclustersets"
 	MembersPath      = "/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
@@ -55,6 +59,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{http: c, host: strings.TrimSuffix(config.Host, "/")}, nil
 }
 
+// NewClients returns n clients.
 func NewClients(config *rest.Config, n int) ([]*Client, error) {
 	clients := make([]*Client, n)
 	for i := range clients {
@@ -104,6 +109,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return err
 }
 
+// Get reads a path into buffer.
 func (c *Client) Get(ctx context.Context, path string, buffer *bytes.Buffer) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, buffer)
 }
@@ -120,6 +126,7 @@ type List struct {
 	} `json:"items"`
 }
 
+// List reads and decodes a list.
 func (c *Client) List(ctx context.Context, path string) (*List, error) {
 	var buffer bytes.Buffer
 	if err := c.Get(ctx, path, &buffer); err != nil {

@@ -21,7 +21,7 @@ type CPUTimes map[string]time.Duration
 // ProcControllers is hub-controller-manager in the names of processes.
 const ProcControllers = "hub-controller-manager"
 
-// settleCPU is the largest processor time of hub-controller-manager in a settleTick at rest.
+// SettleTick is the interval in which the processor time of hub-controller-manager is read. settleCPU is the largest that it uses at rest in one.
 const (
 	SettleTick = 500 * time.Millisecond
 	settleCPU  = 25 * time.Millisecond
@@ -55,6 +55,7 @@ func (e *Env) CPUNow() CPUTimes {
 	return times
 }
 
+// Since returns the times that were used since before.
 func (t CPUTimes) Since(before CPUTimes) CPUTimes {
 	used := CPUTimes{}
 	for name, v := range t {
@@ -63,6 +64,7 @@ func (t CPUTimes) Since(before CPUTimes) CPUTimes {
 	return used
 }
 
+// Add adds other times.
 func (t *CPUTimes) Add(other CPUTimes) {
 	if *t == nil {
 		*t = CPUTimes{}

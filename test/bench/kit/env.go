@@ -1,12 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package kit has what the measurements of the benchmark share: a hub that is measured, clients, writes and lists, processor times and memory, and how
+// results are printed and compared with targets.
 package kit
 
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +20,7 @@ import (
 	localhub "github.com/clusterhub/clusterhub/pkg/local/hub"
 )
 
-// User is the user of roles.yaml.
+// User is the user that the front and hub-apiserver are measured with.
 const User = "bench"
 
 // Env is a hub that is measured, with what all measurements share.

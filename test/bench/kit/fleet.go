@@ -23,21 +23,27 @@ type Kind struct {
 	Name, APIVersion, Path string
 }
 
+// Ours and Peer are the kinds that are compared.
 var (
 	Ours = Kind{"ours", ClusterGroup + "/v1", ClustersPath}
 	Peer = Kind{"peer", "bench.clusterhub.dev/v1", PeerClustersPath}
 )
 
+// ClusterName returns the name of the ith cluster of the fleet.
 func ClusterName(i int) string { return fmt.Sprintf("cluster-%06d", i) }
-func SetName(i int) string     { return fmt.Sprintf("set-%04d", i) }
+
+// SetName returns the name of the ith set.
+func SetName(i int) string { return fmt.Sprintf("set-%04d", i) }
 
 // SetOf returns the set of a cluster. The sets are filled one after the other, so that a part of the fleet has full sets.
 func SetOf(i int) string { return SetName(i / SetSize) }
 
+// BySetField returns a query for the members of a set.
 func BySetField(set string) string {
 	return url.Values{"fieldSelector": {"spec.clusterSet=" + set}}.Encode()
 }
 
+// BySetLabel returns a query for the clusters of a set.
 func BySetLabel(set string) string {
 	return url.Values{"labelSelector": {SetLabel + "=" + set}}.Encode()
 }
@@ -106,6 +112,7 @@ func StatusBody(i int) []byte {
 	}})
 }
 
+// SetBody returns the ith set.
 func SetBody(i int) []byte {
 	return MustJSON(map[string]any{"apiVersion": ClusterGroup + "/v1beta2", "kind": "ManagedClusterSet",
 		"metadata": map[string]any{"name": SetName(i)}, "spec": map[string]any{}})
@@ -118,6 +125,7 @@ func LabelPatch(set string) []byte {
 
 func pick(i int, values ...string) string { return values[i%len(values)] }
 
+// MustJSON returns the JSON of strings, numbers and maps.
 func MustJSON(v any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

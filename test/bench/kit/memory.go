@@ -26,6 +26,7 @@ const (
 // Memory is the memory of the processes by name, in KiB.
 type Memory map[string]Usage
 
+// Usage is the memory of a process in KiB.
 type Usage struct {
 	// RSS is the resident memory. Anon is its part that is not backed by a file: an etcd maps its database.
 	RSS, Anon int

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options are the flags of the command.
+// Options are the flags of the command, each with the name of its flag.
 type Options struct {
 	Fleet, Rounds, Lists, Writers, Watchers, Moves, Restarts int
 

@@ -18,7 +18,7 @@ func (e *Env) CPUProfile(ctx context.Context, name string, seconds int) func() {
 	return e.CPUProfileOf(ctx, e.Hub.HubAPIServerConfig(0), name, seconds)
 }
 
-// CPUProfileOf does the same with any API server.
+// CPUProfileOf starts a CPU profile of any API server in the same way.
 func (e *Env) CPUProfileOf(ctx context.Context, server *rest.Config, name string, seconds int) func() {
 	if e.Options.ProfileDir == "" {
 		return func() {}

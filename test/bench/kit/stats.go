@@ -22,9 +22,11 @@ func (s Samples) Quantile(q float64) time.Duration {
 	return sorted[min(max(rank, 0), len(sorted)-1)]
 }
 
+// Median returns the median.
 func (s Samples) Median() time.Duration { return s.Quantile(0.5) }
 func (s Samples) P99() time.Duration    { return s.Quantile(0.99) }
 
+// Median returns the median, or 0 without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -37,10 +39,13 @@ func Median(values []float64) float64 {
 	return sorted[middle]
 }
 
+// Milliseconds returns a duration in milliseconds, with three digits.
 func Milliseconds(d time.Duration) float64 { return Round(float64(d)/float64(time.Millisecond), 3) }
 
+// Seconds returns a duration in seconds, with three digits.
 func Seconds(d time.Duration) float64 { return Round(d.Seconds(), 3) }
 
+// Round rounds to a number of digits.
 func Round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(v*scale) / scale
@@ -55,6 +60,7 @@ func PairedRatio(a, b []float64) float64 {
 	return Median(ratios)
 }
 
+// Ratio returns a/b, or 0 if b is 0.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package klusterlets measures many detached Klusterlets on one management cluster: (n).
 package klusterlets
 
 import (
@@ -22,7 +23,7 @@ const (
 	fewKlusterlets, singleKlusterlets = 10, 3
 	// tokensOfEach is the number of kubeconfigs that are minted for a Klusterlet.
 	tokensOfEach = 2
-	// MinTokenLife has a margin for rounded times: less than mint.MinLifetime is rejected.
+	// MinTokenLife is the shortest lifetime of tokens that can be measured. It has a margin for rounded times: less than mint.MinLifetime is rejected.
 	MinTokenLife = mint.MinLifetime + 10*time.Second
 )
 

@@ -160,6 +160,7 @@ func (s *renewalSpread) burst() float64 {
 	return kit.Round(kit.Ratio(float64(slices.Max(s.Parts)*len(s.Parts)), float64(s.Renewed)), 2)
 }
 
+// Print prints the result, unless it is nil.
 func (k *Result) Print(out io.Writer) {
 	if k == nil {
 		return
@@ -201,6 +202,7 @@ func (k *Result) Print(out io.Writer) {
 // enoughTokens is the number from which on chance does not cause a burst.
 const enoughTokens = 200
 
+// Judge compares the result with the targets.
 func (k *Result) Judge(t *kit.Targets) {
 	if k == nil {
 		return

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package observed records when facts about objects were observed.
 package observed
 
 import (
@@ -27,6 +28,7 @@ type Facts struct {
 	lost []string
 }
 
+// NewFacts returns an empty record.
 func NewFacts() *Facts { return &Facts{facts: map[string]map[string]time.Time{}} }
 
 // Observe records all facts of an object, and reports whether the object is new.

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package placements measures the scheduling of placements: (k).
 package placements
 
 import (
@@ -160,7 +161,8 @@ func (p *env) fillFleet(ctx context.Context) error {
 		func(i int) []byte { return kit.ClusterBody(kit.Ours, i) }); err != nil {
 		return err
 	}
-	if err := p.writeDirect(ctx, fleet, http.MethodPatch, kit.MergePatch, func(i int) string { return kit.ClustersPath + "/" + kit.ClusterName(i) + "/status" }, kit.StatusBody); err != nil {
+	if err := p.writeDirect(ctx, fleet, http.MethodPatch, kit.MergePatch,
+		func(i int) string { return kit.ClustersPath + "/" + kit.ClusterName(i) + "/status" }, kit.StatusBody); err != nil {
 		return err
 	}
 	p.Steps.Step("Making the scores of %d clusters", fleet/scored)

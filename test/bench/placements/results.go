@@ -87,6 +87,7 @@ func (r *changeResult) allWrites() (n float64) {
 	return n
 }
 
+// Print prints the results.
 func (r Results) Print(out io.Writer) {
 	for _, p := range r {
 		p.print(out)
@@ -121,13 +122,15 @@ func (p *shapeResult) print(out io.Writer) {
 		rows = append(rows, []string{c.Name, took, fmt.Sprintf("%.1f", c.Decisions), fmt.Sprintf("%.1f", c.Runs), fmt.Sprintf("%.1fx", c.FewerRuns),
 			fmt.Sprintf("%.1f", c.OwnCPU), fmt.Sprintf("%.1f", c.PeerCPU), fmt.Sprintf("%.1fx", c.LessCPU), kit.FormatCPU(c.CPU), audit.FormatEach(writes, 10)})
 	}
-	kit.PrintTable(out, "(k) one change: "+p.Shape, []string{"", "ms to the last decision: median, longest", "decisions with the cluster", "placements run", "fewer than peer",
+	kit.PrintTable(out, "(k) one change: "+p.Shape, []string{"", "ms to the last decision: median, longest", "decisions with the cluster",
+		"placements run", "fewer than peer",
 		"controllers' CPU ms, median", "peer's", "less than peer", "CPU ms of all", "writes"}, rows)
 }
 
 // changeLimit is the time limit for one change to be in all decisions, in seconds: if only the placements of a set are affected, and if all are.
 var changeLimit = map[string]float64{shapeTeams: 1, shapeWhole: 10}
 
+// Judge compares the results with the targets.
 func (r Results) Judge(t *kit.Targets) {
 	for _, p := range r {
 		if p.First != nil {

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package registration measures clusters that join a hub, and a fleet of accepted clusters: (f) and (g).
 package registration
 
 import (
@@ -38,7 +39,7 @@ type env struct {
 	audit   *audit.Log
 }
 
-// withRegistration calls measure with such a hub.
+// withRegistration calls measure with a hub that has both drivers.
 func withRegistration(ctx context.Context, o kit.Options, measure func(context.Context, *env) error) error {
 	r := &env{}
 	if err := r.startAWS(); err != nil {

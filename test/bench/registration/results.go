@@ -23,7 +23,7 @@ type joinResult struct {
 	Clusters  int     `json:"clusters"`
 	Ready     int     `json:"ready"`
 	PerSecond float64 `json:"joinsPerSecond"`
-	// Accepted and the others are seconds from the creation of a cluster.
+	// These are seconds from the creation of a cluster.
 	AcceptedMedian float64 `json:"acceptedMedianSeconds"`
 	AcceptedP99    float64 `json:"acceptedP99Seconds"`
 	ReadyMedian    float64 `json:"readyMedianSeconds"`
@@ -120,6 +120,7 @@ func (w *window) result() *windowResult {
 	return result
 }
 
+// Print prints the results.
 func (r Joins) Print(out io.Writer) {
 	var rows [][]string
 	for _, j := range r {
@@ -141,6 +142,7 @@ func (r Joins) Print(out io.Writer) {
 	}
 }
 
+// Print prints the result, unless it is nil.
 func (f *Fleet) Print(out io.Writer) {
 	if f == nil {
 		return
@@ -174,6 +176,7 @@ func (f *Fleet) Print(out io.Writer) {
 	kit.PrintTable(out, fmt.Sprintf("(g) %d clusters accepted by AWS IAM", f.Clusters), []string{"", ""}, rows)
 }
 
+// Judge compares the results with the targets.
 func (r Joins) Judge(t *kit.Targets) {
 	for _, j := range r {
 		all := fmt.Sprintf("all %d", j.Clusters)
@@ -185,6 +188,7 @@ func (r Joins) Judge(t *kit.Targets) {
 	}
 }
 
+// Judge compares the result with the targets.
 func (f *Fleet) Judge(t *kit.Targets) {
 	if f == nil || f.Rest == nil || f.Restarted == nil {
 		return

@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package views measures what users see of clusters by their sets: (j).
 package views
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/bench/kit"
 )
 
-// viewer and wholeViewer are the users of viewer.yaml: each may see one set, and uses no selector.
+// viewer and wholeViewer are the users of roles.yaml: each may see one set, and uses no selector.
 const (
 	viewer      = "bench-viewer"
 	wholeViewer = "bench-viewer-whole"
@@ -68,7 +69,7 @@ func Measure(ctx context.Context, e *kit.Env) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	result = newViewResult(e.Options.Fleet, took, before["hub-apiserver"], after["hub-apiserver"])
+	result = newResult(e.Options.Fleet, took, before["hub-apiserver"], after["hub-apiserver"])
 	for _, v := range viewings {
 		if err := v.measure(ctx, e); err != nil {
 			return result, fmt.Errorf("%s: %w", v.of, err)

@@ -37,7 +37,7 @@ type listResult struct {
 	CPUToPlain  float64 `json:"cpuToStoredClusters"`
 }
 
-func newViewResult(clusters int, first time.Duration, before, after kit.Usage) *Result {
+func newResult(clusters int, first time.Duration, before, after kit.Usage) *Result {
 	return &Result{First: kit.Milliseconds(first), Before: before, After: after, PerCluster: after.Each(before, clusters, 2)}
 }
 
@@ -54,6 +54,7 @@ func (r *Result) add(v *comparison) {
 	}
 }
 
+// Print prints the result, unless it is nil.
 func (r *Result) Print(out io.Writer) {
 	if r == nil {
 		return

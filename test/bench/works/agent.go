@@ -235,7 +235,7 @@ func (d *agentEnv) residentMemory() map[string]int {
 	return residents
 }
 
-// createWorks makes the agent apply all works at once.
+// createWorks creates all works at once, and waits until the agent has applied them.
 func (d *agentEnv) createWorks(ctx context.Context, watch *observed.Facts) error {
 	number := d.Options.AgentWorks
 	d.Steps.Step("Making %d works of %d manifests, and waiting until they are applied", number, d.Options.AgentManifests)

@@ -56,6 +56,7 @@ func aboutWorks(requests map[string]int) map[string]int {
 	return left
 }
 
+// Print prints the result, unless it is nil.
 func (a *AgentResult) Print(out io.Writer) {
 	if a == nil {
 		return
@@ -94,6 +95,7 @@ func (a *AgentResult) Print(out io.Writer) {
 		a.Works, a.Manifests, a.MaxWatches, a.WritesPerSecond), []string{"", ""}, rows)
 }
 
+// Judge compares the result with the targets.
 func (a *AgentResult) Judge(t *kit.Targets) {
 	if a == nil {
 		return

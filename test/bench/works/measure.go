@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package works measures works in the store and at an agent: (l) and (m).
 package works
 
 import (
@@ -32,7 +33,7 @@ const (
 //go:embed peer.yaml
 var peerWorksManifest []byte
 
-// storeEnv is a hub with works.
+// storeEnv is a hub with works that no agent applies.
 type storeEnv struct {
 	*kit.Env
 	// direct connects to hub-apiserver, and front to kube-apiserver, as agents do.

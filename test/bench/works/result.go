@@ -60,6 +60,7 @@ func (w *Result) growth() float64 {
 	return kit.Round(kit.Ratio(more.per("hub-apiserver", last.Works-first.Works).Heap, first.per("hub-apiserver", first.Works).Heap), 2)
 }
 
+// Print prints the result, unless it is nil.
 func (w *Result) Print(out io.Writer) {
 	if w == nil {
 		return
@@ -92,6 +93,7 @@ func (w *Result) Print(out io.Writer) {
 	kit.PrintTable(out, "(l) writes of works", []string{"", "works", "per s", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
 }
 
+// Judge compares the result with the targets.
 func (w *Result) Judge(t *kit.Targets) {
 	if w == nil {
 		return
