@@ -74,7 +74,7 @@ func (r *report) write(file string) error {
 
 // result is the result of a measurement.
 type result interface {
-	// Print prints the result, unless there is none.
+	// Print prints the result, unless it is nil.
 	Print(out io.Writer)
 }
 

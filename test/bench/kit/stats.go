@@ -24,7 +24,9 @@ func (s Samples) Quantile(q float64) time.Duration {
 
 // Median returns the median.
 func (s Samples) Median() time.Duration { return s.Quantile(0.5) }
-func (s Samples) P99() time.Duration    { return s.Quantile(0.99) }
+
+// P99 returns the 99th percentile.
+func (s Samples) P99() time.Duration { return s.Quantile(0.99) }
 
 // Median returns the median, or 0 without values.
 func Median(values []float64) float64 {
