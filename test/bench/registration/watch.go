@@ -66,7 +66,7 @@ func (f *fleetWatch) observe(cluster *clusterv1.ManagedCluster) {
 	for _, t := range cluster.Spec.Taints {
 		facts[t.Key] = true
 	}
-	if f.Facts.Observe(cluster.Name, facts) {
+	if f.Observe(cluster.Name, facts) {
 		f.found(cluster.Name)
 	}
 }
