@@ -39,6 +39,7 @@ var rules = []rule{
 	{"methods", 0, fmt.Sprintf("a type has methods in at most %d files: split the type", methodFiles-1)},
 	{"package", 0, fmt.Sprintf("a package has at most %d files without tests: split the package", packageFiles)},
 	{"names", 0, fmt.Sprintf("at most %d packages have a type of the same name: choose one that says what it is in its package", namePackages)},
+	{"variants", 0, "a function for Windows or other systems has the name of the one for Linux or Unix, since the same code calls both"},
 }
 
 // violation is a place that violates a rule.
@@ -83,7 +84,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 	var found []violation
 	methods := map[string][]string{} // files by package and type
 	packages := map[string]int{}     // number of files by folder
-	names := typeNames{}
+	names, systems := typeNames{}, variants{}
 	for _, file := range files {
 		source, err := read(file)
 		if err != nil {
@@ -108,6 +109,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 		}
 		packages[path.Dir(file)]++
 		names.add(file, syntax)
+		systems.add(file, syntax, func(n ast.Node) string { return set.Position(n.Pos()).String() })
 		for _, d := range syntax.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
 				t := path.Dir(file) + "." + receiver(f.Recv.List[0].Type)
@@ -127,7 +129,7 @@ func check(files []string, read func(string) ([]byte, error)) ([]violation, erro
 			found = append(found, violation{"package", fmt.Sprintf("%s has %d files", folder, n)})
 		}
 	}
-	found = append(found, names.violations()...)
+	found = append(append(found, names.violations()...), systems.violations()...)
 	slices.SortFunc(found, func(a, b violation) int { return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.place, b.place)) })
 	return found, nil
 }

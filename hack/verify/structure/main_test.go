@@ -39,6 +39,8 @@ func TestCheck(t *testing.T) {
 	for i := range namePackages {
 		sources[fmt.Sprintf("h/%d/h.go", i)] = "package h\n\ntype rare int\n"
 	}
+	sources["i/p_unix.go"], sources["i/q_linux.go"] = "package i\n\nfunc a() {}\n", "package i\n\nfunc b() {}\n"
+	sources["i/p_windows.go"], sources["i/p_other.go"] = "package i\n\nfunc a() {}\n\nfunc old() {}\n", "package i\n\nfunc b() {}\n"
 	var files []string
 	for file := range sources {
 		files = append(files, file)
@@ -53,6 +55,7 @@ func TestCheck(t *testing.T) {
 		{"methods", "b.many has methods in 6 files"},
 		{"names", "common is a type in 4 packages: e/0 e/1 e/2 e/3"},
 		{"package", "c has 16 files"},
+		{"variants", "i/p_windows.go:5:1: old"},
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %v, expected %v", found, want)

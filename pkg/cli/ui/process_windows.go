@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// apart prevents the Ctrl-C that ends this process from ending the command.
-func apart(cmd *exec.Cmd) {
+// ignoreInterrupt prevents the Ctrl-C that ends this process from ending the command.
+func ignoreInterrupt(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
