@@ -23,13 +23,24 @@ func Declared(ctx context.Context, scheme *runtime.Scheme, version schema.GroupV
 		return internal(err)
 	}
 	if old == nil {
-		return scheme.Validate(ctx, nil, versioned)
+		return withoutItems(scheme.Validate(ctx, nil, versioned))
 	}
 	oldVersioned, err := scheme.UnsafeConvertToVersion(old, version)
 	if err != nil {
 		return internal(err)
 	}
-	return scheme.ValidateUpdate(ctx, nil, versioned, oldVersioned)
+	return withoutItems(scheme.ValidateUpdate(ctx, nil, versioned, oldVersioned))
+}
+
+// withoutItems drops the values of errors about duplicate items of lists: they are whole items, which may be long or confidential. The path
+// identifies the item.
+func withoutItems(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		if err.Type == field.ErrorTypeDuplicate {
+			err.BadValue = field.OmitValueType{}
+		}
+	}
+	return errs
 }
 
 func declaresBounds(scheme *runtime.Scheme, version schema.GroupVersion, object runtime.Object) (bool, error) {

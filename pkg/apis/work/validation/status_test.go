@@ -62,6 +62,20 @@ func TestValidateManifestWorkStatusUpdate(t *testing.T) {
 	}
 }
 
+// TestValidateManifestWorkStatusUpdate_OmitsDuplicates verifies that an error about a duplicate does not repeat the item: it may be long, and the value of
+// a Secret.
+func TestValidateManifestWorkStatusUpdate_OmitsDuplicates(t *testing.T) {
+	w := workOf(configMap("default", "a"))
+	old := w.DeepCopy()
+	long := work.FeedbackValue{Name: "a", Value: work.FieldValue{Type: work.String, String: new(strings.Repeat("s3cret", 5000))}}
+	w.Status.ResourceStatus.Manifests = []work.ManifestCondition{{StatusFeedbacks: work.StatusFeedbackResult{Values: []work.FeedbackValue{long, long}}}}
+	errs := boundstest.Updated(t, scheme, w, old, validation.ValidateManifestWorkStatusUpdate)
+	const want = "status.resourceStatus.manifests[0].statusFeedback.values[1]: Duplicate value"
+	if got := errs.ToAggregate().Error(); got != want {
+		t.Errorf("got %d bytes, want %q", len(got), want)
+	}
+}
+
 func TestValidateAppliedManifestWork(t *testing.T) {
 	w := &work.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}
 	want(t, "an empty one", boundstest.Created(t, scheme, w, validation.ValidateAppliedManifestWork), "spec.hubHash: Required", "spec.manifestWorkName: Required")
