@@ -9,7 +9,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As in hack/test.sh, so that nothing is compiled a second time.
 export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
-steps=(format headers length scripts names words structure manifests modules compatible generated page lint)
+steps=(format headers binaries length scripts names words structure manifests modules compatible generated page lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -49,6 +49,12 @@ step_headers() {
     FNR <= 6 && /(#|\/\/) SPDX-License-Identifier: Apache-2\.0$/ { lines++ }
     END { report() }')
   none "$found" "begin these files with the two lines of hack/gen/boilerplate.go.txt"
+}
+
+step_binaries() {
+  found=$(git -c core.quotePath=off ls-files --eol --cached --others --exclude-standard -- ':!docs/images/*.png' |
+    awk -F'\t' '$1 ~ /^(i\/-text|i\/ +w\/-text)/ { print $2 }')
+  none "$found" "the tree has no binaries but pictures of the docs: delete these, such as the test binaries of go test -cpuprofile"
 }
 
 step_length() {
