@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Image makes the container images of our programs, without any container runtime: `make images` uses it. hack/release is a module of
-// its own, so that the libraries for images are none of the product's dependencies.
+// its own, so that the product does not depend on the libraries for images.
 //
 // What it makes depends on the programs, the version and the commit alone: whoever builds the same commit gets the same digests.
 package main

@@ -54,7 +54,7 @@ type Identity interface {
 	Prepare(ctx context.Context) error
 	// Annotations returns the annotations of a new ManagedCluster.
 	Annotations(s state.State) (map[string]string, error)
-	// Asked reports whether the identity has been requested; the ManagedCluster must exist before.
+	// Requested reports whether the identity has been requested; the ManagedCluster must exist before.
 	Requested(s state.State) bool
 	// Step takes the next step towards an identity. It returns true once the state has one, and false if it must be called again later.
 	Step(ctx context.Context, by Bootstrap) (bool, error)

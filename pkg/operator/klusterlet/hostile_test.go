@@ -156,9 +156,9 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 		"foreign events": {tells: operatortest.ToWatches(operatortest.RespondForever("", func(_ *http.Request, i int) string {
 			return operatortest.Event("ADDED", "kube-system", operatortest.Marker, i)
 		}))},
-		"an event without end":   {tells: operatortest.ToWatches(operatortest.RespondForever(`{"type":"ADDED","object":{"kind":"`, same(long)))},
-		"events that are none":   {tells: operatortest.ToWatches(operatortest.Respond(http.StatusOK, `{"type":"`+operatortest.Marker+`"}{{{`))},
-		"a kubeconfig of a file": {source: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", says: "FilePath"},
+		"an event without end":    {tells: operatortest.ToWatches(operatortest.RespondForever(`{"type":"ADDED","object":{"kind":"`, same(long)))},
+		"events that are invalid": {tells: operatortest.ToWatches(operatortest.Respond(http.StatusOK, `{"type":"`+operatortest.Marker+`"}{{{`))},
+		"a kubeconfig of a file":  {source: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", says: "FilePath"},
 		"a kubeconfig of a program": {source: "exec: {command: sh, args: [-c, 'curl " + inside + "'], apiVersion: client.authentication.k8s.io/v1}",
 			says: "ExecPlugin"},
 		"events of another kind": {tells: operatortest.ToWatches(operatortest.Respond(http.StatusOK, strings.Repeat(`{"type":"ADDED","object":`+foreign+"}\n", 100)))},

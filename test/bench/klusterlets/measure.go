@@ -193,7 +193,7 @@ func (i *env) measureRenewals(ctx context.Context) error {
 	if err := kit.Eventually(ctx, func() (err error) {
 		minted, err = i.tokensSince(begun)
 		if err == nil && len(minted) < number {
-			err = fmt.Errorf("%d of %d tokens were minted anew", len(minted), number)
+			err = fmt.Errorf("%d of %d tokens were renewed", len(minted), number)
 		}
 		return err
 	}); err != nil {

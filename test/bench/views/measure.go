@@ -41,7 +41,7 @@ func Measure(ctx context.Context, e *kit.Env) (result *Result, err error) {
 	if err := e.Apply(ctx, viewerManifest); err != nil {
 		return nil, err
 	}
-	e.Steps.Step("Restarting hub-apiserver, which nobody has asked for a view then")
+	e.Steps.Step("Restarting hub-apiserver, before the first request for a view")
 	e.Hub.StopHubAPIServer(0)
 	if err := e.Hub.StartHubAPIServer(ctx, 0); err != nil {
 		return nil, err

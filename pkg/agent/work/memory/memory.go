@@ -67,18 +67,18 @@ func (r *Record) UID(t apply.Target) (uid types.UID, known bool) {
 type Memory interface {
 	// Find returns the record of a work of this agent's hub, or nil.
 	Find(ctx context.Context, work string) (*Record, error)
-	// Make returns the record of a work, and creates it with these labels if it does not exist. anew means that it probably does not exist: then it
+	// Ensure returns the record of a work, and creates it with these labels if it does not exist. isNew means that it probably does not exist: then it
 	// is created without a read first.
 	Ensure(ctx context.Context, work string, labels map[string]string, isNew bool) (*Record, error)
-	// Remember replaces the resources of a record.
+	// SetResources replaces the resources of a record.
 	SetResources(ctx context.Context, r *Record, resources []AppliedResource) error
 	// Evict records when the work was first missing, or nil if it exists.
 	Evict(ctx context.Context, r *Record, since *time.Time) error
-	// Forget starts the deletion of a record, and Drop completes it. A record must be forgotten before it is dropped.
+	// StartDeletion starts the deletion of a record, and CompleteDeletion completes it.
 	StartDeletion(ctx context.Context, r *Record) error
 	CompleteDeletion(ctx context.Context, r *Record) error
 	// List returns all records of this agent, including those of works of former hubs.
 	List(ctx context.Context) ([]*Record, error)
-	// Rival returns the work of an owner reference if an agent still applies it, or "".
+	// OtherOwner returns the work of an owner reference if an agent still applies it, or "".
 	OtherOwner(ctx context.Context, ref metav1.OwnerReference) (string, error)
 }

@@ -62,12 +62,12 @@ func (h *home) check(err error) {
 
 func (h *home) make(m Memory, work string) *Record {
 	h.Helper()
-	return h.makeAnew(m, work, false)
+	return h.ensure(m, work, false)
 }
 
-func (h *home) makeAnew(m Memory, work string, anew bool) *Record {
+func (h *home) ensure(m Memory, work string, isNew bool) *Record {
 	h.Helper()
-	r, err := m.Ensure(h.Context(), work, map[string]string{"l": "v"}, anew)
+	r, err := m.Ensure(h.Context(), work, map[string]string{"l": "v"}, isNew)
 	h.check(err)
 	return r
 }
@@ -141,12 +141,12 @@ func TestMemory(t *testing.T) {
 		if err := m.SetResources(ctx, read, slices.Clone(read.Resources)); err != nil || read.version != r.version {
 			h.Errorf("what is remembered was written again: %v", err)
 		}
-		for _, anew := range []bool{false, true} {
-			if h.makeAnew(m, "w", anew).version != r.version {
+		for _, isNew := range []bool{false, true} {
+			if h.ensure(m, "w", isNew).version != r.version {
 				h.Error("what is there was written again")
 			}
 		}
-		if r := h.makeAnew(m, "new", true); r.Work != "new" || h.names(m) != "new w" {
+		if r := h.ensure(m, "new", true); r.Work != "new" || h.names(m) != "new w" {
 			h.Errorf("it is made as %+v", r)
 		}
 		stale := *read
@@ -172,7 +172,7 @@ func TestMemory(t *testing.T) {
 			h.Errorf("it is not to go, or has gone before it was dropped: %+v", left)
 		}
 		if made := h.make(m, "w"); made.Owner != r.Owner || !made.Deleting {
-			h.Errorf("one that is to go was made anew: %+v", made)
+			h.Errorf("a record that is being deleted was created again: %+v", made)
 		}
 		h.check(m.SetResources(ctx, read, nil))
 		h.check(m.CompleteDeletion(ctx, read))
@@ -180,9 +180,9 @@ func TestMemory(t *testing.T) {
 		if left := h.find(m, "w"); left != nil {
 			h.Error("it is still there")
 		}
-		anew := h.make(m, "w")
+		created := h.make(m, "w")
 		h.check(m.CompleteDeletion(ctx, read))
-		if anew.Owner == r.Owner || h.find(m, "w") == nil {
+		if created.Owner == r.Owner || h.find(m, "w") == nil {
 			h.Error("another one was dropped")
 		}
 	})
@@ -240,7 +240,7 @@ func TestMemory_Rival(t *testing.T) {
 			"former":  {of: former},
 			"missing": {of: ours, what: func(m Memory, r *Record) error { now := time.Now(); return m.Evict(h.Context(), r, &now) }},
 			"going":   {of: ours, what: func(m Memory, r *Record) error { return m.StartDeletion(context.WithoutCancel(h.Context()), r) }},
-			"anew":    {of: ours, what: func(_ Memory, r *Record) error { r.Owner.UID = "former"; return nil }},
+			"created": {of: ours, what: func(_ Memory, r *Record) error { r.Owner.UID = "former"; return nil }},
 			"gone": {of: ours, what: func(m Memory, r *Record) error {
 				if err := m.StartDeletion(h.Context(), r); err != nil {
 					return err
